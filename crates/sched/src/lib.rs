@@ -1,1 +1,39 @@
-//! sched
+//! Which endpoint gets a request: live state, filters, scorers, pickers.
+//!
+//! Does no I/O, reads no clock and draws no randomness of its own: instants and the random
+//! generator are arguments. Hence the proxy and the simulator run the very same decisions.
+//!
+//! Reading order: [`EndpointState`] holds what is known of an endpoint, [`EndpointState::observe`]
+//! turns it into a [`Candidate`], [`Profile::pick`] orders candidates, [`EndpointState::reserve`]
+//! books the request on the chosen one.
+
+mod candidate;
+mod drain;
+mod ejection;
+mod filter;
+mod picker;
+mod profile;
+mod receipt;
+mod request;
+mod reservation;
+mod retry;
+mod scorer;
+mod state;
+
+pub mod saturation;
+
+pub use candidate::{Candidate, LoraFit, Scraped};
+pub use drain::DrainRate;
+pub use ejection::{Ejection, EjectionConfig, Health, Outcome};
+pub use filter::{AsleepFilter, EjectedFilter, Filter, NotServingFilter, StaleFilter};
+pub use picker::{PICKS_MAX, Picker};
+pub use profile::{Profile, ScheduleError, Scratch, WeightedScorer, Weights};
+pub use receipt::{CandidateReceipt, Receipt};
+pub use request::RequestView;
+pub use reservation::Reservation;
+pub use retry::{RetryBudget, RetryConfig, RetryPermit};
+pub use scorer::{
+    KvCacheScorer, LeastRequestScorer, LoraAffinityScorer, NoHitLruScorer, PrefixScorer,
+    QueueScorer, RunningRequestsScorer, Scorer, SessionAffinityScorer, Signals,
+};
+pub use state::EndpointState;

@@ -1,0 +1,165 @@
+//! `wicketgate-bench`: what a gateway costs, measured beside nginx and other routers on the same
+//! machine in the same minutes. `bench/README.md` explains each figure.
+
+mod clock;
+mod figure;
+mod interrupt;
+mod load;
+mod machine;
+mod metric;
+mod mock;
+mod process;
+mod prompts;
+mod report;
+mod results;
+mod subject;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::{Parser, Subcommand};
+
+use figure::{DEFAULT_FIGURES, Effort, Figure};
+use subject::{DIRECT, Kind, NGINX, Peer, Plan};
+
+#[derive(Parser)]
+#[command(version, about = "Measures the cost of a gateway beside nginx and other routers")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measures and prints the table.
+    Run(Run),
+    /// Serves as the model server that the run measures against.
+    Mock {
+        /// Endpoints, each on a free loopback port.
+        #[arg(long, default_value_t = 2)]
+        ports: usize,
+    },
+}
+
+#[derive(clap::Args)]
+struct Run {
+    /// Figures to measure; without it all but the ones that must be asked for.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    figure: Vec<Figure>,
+    /// Interleaved rounds of the figures under load.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Measured seconds of each subject in each round.
+    #[arg(long, default_value_t = 2.5)]
+    seconds: f64,
+    /// Subjects to measure; without it `direct`, `nginx` and Wicketgate's two modes.
+    #[arg(long, value_delimiter = ',')]
+    subjects: Vec<String>,
+    /// Other routers to measure too; installed from PyPI on first use.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    peers: Vec<Peer>,
+    /// Wicketgate's executable.
+    #[arg(long, env = "WICKETGATE_BIN", default_value = "target/release/wicketgate")]
+    wicketgate: PathBuf,
+    /// Further arguments of `serve`, for both modes.
+    #[arg(long, default_value = "", allow_hyphen_values = true)]
+    serve_args: String,
+    /// Further arguments of `serve` that make it round robin.
+    #[arg(long, default_value = "--policy round-robin", allow_hyphen_values = true)]
+    round_robin_args: String,
+    /// Print JSON lines instead of the table.
+    #[arg(long)]
+    json: bool,
+    /// Also write the JSON lines to this file.
+    #[arg(long)]
+    out: Option<PathBuf>,
+}
+
+fn main() -> anyhow::Result<()> {
+    match Cli::parse().command {
+        Command::Mock { ports } => mock::serve(ports),
+        Command::Run(run) => measure(&run),
+    }
+}
+
+fn measure(run: &Run) -> anyhow::Result<()> {
+    interrupt::catch()?;
+    let plans = plans(run)?;
+    let figures = if run.figure.is_empty() { DEFAULT_FIGURES } else { &run.figure };
+    let measured = Duration::try_from_secs_f64(run.seconds).context("--seconds")?;
+    if run.rounds == 0 || measured < Duration::from_millis(100) {
+        bail!("nothing to measure: --rounds is at least 1, --seconds at least 0.1");
+    }
+    let machine = machine::Machine::look();
+    let versions: Vec<(&str, String)> = plans
+        .iter()
+        .map(|plan| (plan.name, plan.version()))
+        .filter(|(_, version)| !version.is_empty())
+        .collect();
+    let results = figure::run(&plans, figures, Effort { rounds: run.rounds, measured })?;
+    let names: Vec<&'static str> = plans.iter().map(|plan| plan.name).collect();
+    let load_after = machine::load();
+    let head = serde_json::json!({
+        "machine": machine,
+        "load_after": load_after,
+        "rounds": run.rounds,
+        "seconds": run.seconds,
+        "versions": versions.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+    });
+    let lines = format!("{head}\n{}", report::lines(&results, &names));
+    if let Some(file) = &run.out {
+        fs::write(file, &lines).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    if run.json {
+        print!("{lines}");
+        return Ok(());
+    }
+    println!(
+        "{} cores of {}, Linux {}; load average {} before, {load_after} after",
+        machine.cores, machine.cpu, machine.kernel, machine.load
+    );
+    for (name, version) in &versions {
+        println!("{name}: {version}");
+    }
+    println!("{} rounds of {} s; n: times nginx\n", run.rounds, run.seconds);
+    println!("{}", report::table(&results, &names));
+    print!("{}", report::verdicts(&results));
+    Ok(())
+}
+
+/// The columns, in the table's order: without a gateway, nginx, Wicketgate, the rest.
+fn plans(run: &Run) -> anyhow::Result<Vec<Plan>> {
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let wicketgate = |name, args: &str| {
+        let args = [words(&run.serve_args), words(args)].concat();
+        Plan { name, kind: Kind::Wicketgate { program: run.wicketgate.clone(), args } }
+    };
+    let mut plans = vec![
+        Plan { name: DIRECT, kind: Kind::Direct },
+        Plan { name: NGINX, kind: Kind::Nginx },
+        wicketgate("wicketgate-rr", &run.round_robin_args),
+        wicketgate("wicketgate", ""),
+    ];
+    if !run.subjects.is_empty() {
+        if let Some(name) =
+            run.subjects.iter().find(|name| plans.iter().all(|plan| plan.name != name.as_str()))
+        {
+            bail!("no subject `{name}`: direct, nginx, wicketgate-rr, wicketgate, or use --peers");
+        }
+        plans.retain(|plan| run.subjects.iter().any(|name| name == plan.name));
+    }
+    let cache = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")));
+    for &peer in &run.peers {
+        let cache = cache.as_ref().context("neither HOME nor XDG_CACHE_HOME is set")?;
+        let venv = peer.install(&cache.join("wicketgate-bench"))?;
+        plans.extend(peer.columns().iter().map(|&(name, policy)| Plan {
+            name,
+            kind: Kind::Peer { peer, policy, venv: venv.clone() },
+        }));
+    }
+    Ok(plans)
+}

@@ -1,0 +1,133 @@
+//! What is measured: nothing in between, nginx, Wicketgate in its modes, and other routers.
+
+mod configs;
+mod peers;
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use tempfile::TempDir;
+
+pub use peers::Peer;
+
+use crate::clock;
+use crate::interrupt::pause;
+use crate::load::open;
+use crate::process::Program;
+use crate::prompts::{Kind as Prompts, Requests};
+
+/// How long a subject may take until it answers its first request (LiteLLM needs 10 s).
+const READY_MAX: Duration = Duration::from_secs(90);
+
+/// Name of the column that all ratios refer to.
+pub const NGINX: &str = "nginx";
+/// Name of the column without a gateway.
+pub const DIRECT: &str = "direct";
+
+/// A column of the table: how to start it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub name: &'static str,
+    pub kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+pub enum Kind {
+    Direct,
+    Nginx,
+    Wicketgate { program: PathBuf, args: Vec<String> },
+    Peer { peer: Peer, policy: &'static str, venv: PathBuf },
+}
+
+/// A started column; dropping it ends its processes.
+pub struct Subject {
+    pub name: &'static str,
+    /// Where the load goes; for `direct` the endpoints themselves.
+    pub targets: Vec<SocketAddr>,
+    /// `None` for `direct`, whose cost is the mock's own.
+    pub program: Option<Program>,
+    _dir: TempDir,
+}
+
+impl Plan {
+    /// Starts the subject in front of `endpoints` and waits for its first good answer.
+    pub fn start(&self, endpoints: &[SocketAddr]) -> anyhow::Result<Subject> {
+        self.try_start(endpoints).with_context(|| format!("`{}` does not serve", self.name))
+    }
+
+    fn try_start(&self, endpoints: &[SocketAddr]) -> anyhow::Result<Subject> {
+        let dir = tempfile::Builder::new().prefix("wicketgate-bench-").tempdir()?;
+        let (listen, admin) = (free_address()?, free_address()?);
+        let command = match &self.kind {
+            Kind::Direct => None,
+            Kind::Nginx => Some(nginx(dir.path(), listen, endpoints)?),
+            Kind::Wicketgate { program, args } => {
+                let mut command = Command::new(program);
+                command.arg("serve");
+                command.args(["--listen", &listen.to_string(), "--admin", &admin.to_string()]);
+                for endpoint in endpoints {
+                    command.args(["--endpoint", &format!("http://{endpoint}")]);
+                }
+                command.args(args);
+                Some(command)
+            }
+            Kind::Peer { peer, policy, venv } => {
+                Some(peer.command(venv, policy, dir.path(), listen, admin, endpoints)?)
+            }
+        };
+        let Some(command) = command else {
+            let targets = endpoints.to_vec();
+            return Ok(Subject { name: self.name, targets, program: None, _dir: dir });
+        };
+        let mut program = Program::start(command, dir.path().join("log"))?;
+        wait_ready(&mut program, listen)?;
+        Ok(Subject { name: self.name, targets: vec![listen], program: Some(program), _dir: dir })
+    }
+
+    /// One line about the version, or why there is none.
+    pub fn version(&self) -> String {
+        let mut command = match &self.kind {
+            Kind::Direct => return String::new(),
+            Kind::Nginx => Command::new("nginx"),
+            Kind::Wicketgate { program, .. } => Command::new(program),
+            Kind::Peer { peer, .. } => return peer.requirement().to_owned(),
+        };
+        let flag = if matches!(self.kind, Kind::Nginx) { "-v" } else { "--version" };
+        let Ok(output) = command.arg(flag).output() else { return "not found".to_owned() };
+        let text = [output.stdout, output.stderr].concat();
+        String::from_utf8_lossy(&text).lines().next().unwrap_or("says nothing").to_owned()
+    }
+}
+
+fn wait_ready(program: &mut Program, listen: SocketAddr) -> anyhow::Result<()> {
+    let deadline_ns = clock::now_ns() + READY_MAX.as_nanos() as u64;
+    let mut requests = Requests::new(Prompts::Shared, 500, &listen.to_string(), 0);
+    let mut buffer = vec![0; 64 * 1024];
+    let mut last = String::new();
+    while clock::now_ns() < deadline_ns {
+        program.still_runs()?;
+        match open::one(&mut None, listen, requests.next(), &mut buffer) {
+            Ok(200) => return Ok(()),
+            Ok(status) => last = format!("status {status}"),
+            Err(error) => last = error.to_string(),
+        }
+        pause(Duration::from_millis(50))?;
+    }
+    bail!("not ready after {READY_MAX:?}: {last}")
+}
+
+fn free_address() -> anyhow::Result<SocketAddr> {
+    let listener = TcpListener::bind("127.0.0.1:0").context("no free port")?;
+    Ok(listener.local_addr()?)
+}
+
+fn nginx(dir: &Path, listen: SocketAddr, endpoints: &[SocketAddr]) -> anyhow::Result<Command> {
+    let file = dir.join("nginx.conf");
+    std::fs::write(&file, configs::nginx(listen, endpoints, nix::unistd::geteuid().is_root()))?;
+    let mut command = Command::new("nginx");
+    command.arg("-p").arg(dir).arg("-c").arg(file).args(["-e", "stderr"]);
+    Ok(command)
+}

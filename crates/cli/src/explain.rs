@@ -1,0 +1,136 @@
+//! `wicketgate explain`.
+
+use std::net::SocketAddr;
+
+use anyhow::Context;
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use gateway::DecisionView;
+
+use crate::admin_client;
+
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The model to ask for
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["body", "request_id"])]
+    model: Option<String>,
+
+    /// Text of the prompt
+    #[arg(long, value_name = "TEXT", default_value = "")]
+    prompt: String,
+
+    /// A whole request body (JSON) in a file, instead of --model and --prompt; `-` reads standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["model", "request_id"])]
+    body: Option<String>,
+
+    /// Path that the body belongs to
+    #[arg(long, value_name = "PATH", default_value = "/v1/chat/completions")]
+    path: String,
+
+    /// Explain a request that was decided already, by its x-request-id (of the last 256)
+    #[arg(long, value_name = "ID", conflicts_with = "model")]
+    request_id: Option<String>,
+
+    /// The gateway's administration address
+    #[arg(long, value_name = "ADDR", env = "WICKETGATE_ADMIN", default_value = "127.0.0.1:9090")]
+    admin: SocketAddr,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(serde::Deserialize)]
+struct Decisions {
+    decisions: Vec<DecisionView>,
+}
+
+#[expect(clippy::print_stdout, reason = "a command's output")]
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let view = fetch(args)?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&view)?);
+        return Ok(());
+    }
+    println!("{}", render(&view));
+    Ok(())
+}
+
+fn fetch(args: &Args) -> anyhow::Result<DecisionView> {
+    if let Some(id) = &args.request_id {
+        let path = format!("/debug/decisions?request_id={id}&most=1");
+        let answer = admin_client::request(args.admin, "GET", &path, b"")?;
+        let decisions: Decisions = serde_json::from_slice(&answer)?;
+        let decided = decisions.decisions.into_iter().next();
+        return decided.with_context(|| format!("request {id} is not among the last 256 decisions"));
+    }
+    let body = match args.body.as_deref() {
+        Some("-") => std::io::read_to_string(std::io::stdin())?.into_bytes(),
+        Some(file) => std::fs::read(file).with_context(|| format!("cannot read {file}"))?,
+        None => serde_json::to_vec(&serde_json::json!({
+            "model": args.model,
+            "messages": [{ "role": "user", "content": args.prompt }],
+        }))?,
+    };
+    let path = format!("/debug/explain?path={}", args.path);
+    let answer = admin_client::request(args.admin, "POST", &path, &body)?;
+    Ok(serde_json::from_slice(&answer)?)
+}
+
+fn render(view: &DecisionView) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    let mut header = vec!["".to_owned(), "endpoint".to_owned()];
+    header.extend(view.scorers.iter().map(|scorer| format!("{} ×{}", scorer.name, scorer.weight)));
+    header.extend(
+        ["total", "waiting", "running", "KV", "in flight", "matched", "signals", "note"].map(str::to_owned),
+    );
+    table.set_header(&header);
+    for candidate in &view.candidates {
+        let place = view.order.iter().position(|endpoint| *endpoint == candidate.endpoint);
+        let mut row = vec![
+            place.map_or_else(String::new, |place| if place == 0 { "▶".to_owned() } else { format!("{}", place + 1) }),
+            candidate.endpoint.clone(),
+        ];
+        let scores = view.scorers.iter().enumerate();
+        row.extend(scores.map(|(at, _)| candidate.scores.get(at).map_or_else(|| "–".to_owned(), |score| format!("{score:.2}"))));
+        row.push(format!("{:.2}", candidate.total));
+        row.push(format!("{:.0}", candidate.waiting));
+        row.push(format!("{:.0}", candidate.running));
+        row.push(candidate.kv_usage.map_or_else(|| "–".to_owned(), |usage| format!("{:.0} %", usage * 100.0)));
+        row.push(candidate.in_flight.to_string());
+        row.push(format!("{}/{}", candidate.matched_blocks, view.prompt_blocks));
+        row.push(candidate.scrape_age_ms.map_or_else(|| "never".to_owned(), |age| format!("{age} ms old")));
+        row.push(note(candidate));
+        let cells = row.into_iter().enumerate().map(|(at, text)| {
+            let alignment = if at <= 1 || at + 2 >= header.len() { CellAlignment::Left } else { CellAlignment::Right };
+            Cell::new(text).set_alignment(alignment)
+        });
+        table.add_row(cells);
+    }
+    let verdict = match (&view.refused, view.order.first()) {
+        (Some(reason), _) => format!("no endpoint: {reason}"),
+        (None, Some(best)) => format!("goes to {best}"),
+        (None, None) => "no endpoint".to_owned(),
+    };
+    format!(
+        "{} (pool {}), about {} prompt tokens, {} blocks: {verdict}\n{table}\nprofile {}, picker {}, decided in {:.1} µs",
+        view.model, view.pool, view.prompt_tokens, view.prompt_blocks, view.profile, view.picker, view.took_us,
+    )
+}
+
+fn note(candidate: &gateway::CandidateView) -> String {
+    let mut notes = Vec::new();
+    if let Some(filter) = &candidate.removed_by {
+        notes.push(format!("removed by {filter}"));
+    }
+    if candidate.health != "Healthy" {
+        notes.push(candidate.health.to_lowercase());
+    }
+    if candidate.freshness < 0.5 && candidate.scrape_age_ms.is_some() {
+        notes.push("signals fading".to_owned());
+    }
+    if candidate.lora != "Unknown" {
+        notes.push(format!("adapter {}", candidate.lora.to_lowercase()));
+    }
+    notes.join(", ")
+}

@@ -1,0 +1,76 @@
+//! From flags, environment and file to one document.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use anyhow::Context;
+use config::{AccessLogTarget, Document, EndpointSpec, Overrides};
+
+/// Flags that say what to serve and where. Each is also a `WICKETGATE_…` variable.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Flags {
+    /// The document (InferenceGatewayConfig, YAML or JSON); read again when it changes
+    #[arg(short = 'f', long = "file", value_name = "FILE", env = "WICKETGATE_FILE")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// A model server; repeatable. Its models and its engine are found out from itself
+    #[arg(long = "endpoint", value_name = "URL", env = "WICKETGATE_ENDPOINTS", value_delimiter = ',')]
+    pub(crate) endpoints: Vec<String>,
+
+    /// Where clients connect [default: the document's, else 0.0.0.0:8080]
+    #[arg(long, value_name = "ADDR", env = "WICKETGATE_LISTEN")]
+    pub(crate) listen: Option<SocketAddr>,
+
+    /// Metrics, health and decisions [default: the document's, else 127.0.0.1:9090]
+    #[arg(long, value_name = "ADDR", env = "WICKETGATE_ADMIN")]
+    pub(crate) admin: Option<SocketAddr>,
+
+    /// One JSON line for each request: stdout, stderr, off, or a file [default: the document's, else stdout]
+    #[arg(long, value_name = "TARGET", env = "WICKETGATE_ACCESS_LOG", value_parser = access_log)]
+    pub(crate) access_log: Option<AccessLogTarget>,
+}
+
+fn access_log(text: &str) -> Result<AccessLogTarget, String> {
+    Ok(match text {
+        "stdout" => AccessLogTarget::Stdout,
+        "stderr" => AccessLogTarget::Stderr,
+        "off" => AccessLogTarget::Off,
+        "" => return Err("name stdout, stderr, off or a file".to_owned()),
+        path => AccessLogTarget::File(path.into()),
+    })
+}
+
+impl Flags {
+    /// The document in force now: the file, if there is one, under what the flags say.
+    pub(crate) fn document(&self) -> anyhow::Result<Document> {
+        let mut document = match &self.file {
+            Some(file) => config::load(file).map_err(|errors| anyhow::anyhow!("{}\n{errors}", file.display()))?,
+            None if self.endpoints.is_empty() => {
+                anyhow::bail!(
+                    "nothing to serve: name model servers (--endpoint http://HOST:PORT, repeatable) or a document (-f FILE)"
+                )
+            }
+            None => config::from_flags(&self.endpoints, self.listen, self.admin)
+                .map_err(|errors| anyhow::anyhow!("{errors}"))?,
+        };
+        document.apply(&self.overrides()?);
+        Ok(document)
+    }
+
+    fn overrides(&self) -> anyhow::Result<Overrides> {
+        let endpoints = self
+            .endpoints
+            .iter()
+            .map(|url| {
+                let url = url.parse().with_context(|| format!("--endpoint {url}"))?;
+                Ok(EndpointSpec::new(url))
+            })
+            .collect::<anyhow::Result<_>>()?;
+        Ok(Overrides {
+            listen: self.listen,
+            admin: self.admin,
+            access_log: self.access_log.clone(),
+            endpoints,
+        })
+    }
+}

@@ -1,0 +1,384 @@
+//! Who is there: from the document, and from what endpoints say they serve.
+//!
+//! The directory is the one writer of the [`Catalog`]. It keeps what must survive a reload: each
+//! endpoint's live state, its slot, and the pace of each pool.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+use config::{EngineType, RouteTimeout, Spec};
+use engines::models::ServedModel;
+use openai::ModelCard;
+use sched::{EjectionConfig, EndpointState, Profile, RetryBudget, RetryConfig, saturation};
+use telemetry::Metrics;
+use types::{
+    AdapterId, Endpoint, EndpointAddress, EndpointId, ModelName, PoolName, Slot,
+};
+
+use crate::catalog::{Catalog, Target};
+use crate::member::{Member, PoolMember};
+use crate::pool::{Pace, Pool, PoolSettings};
+
+/// Which rule chooses endpoints, where it is not the document's weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// The scorers with the document's weights.
+    #[default]
+    Weights,
+    RoundRobin,
+    LeastRequest,
+}
+
+/// The memory behind the catalog.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    members: HashMap<EndpointAddress, Arc<Member>>,
+    served: HashMap<EndpointAddress, Vec<ServedModel>>,
+    paces: HashMap<PoolName, Arc<Pace>>,
+    pools: Vec<(PoolName, Vec<String>)>,
+    free_slots: Vec<Slot>,
+    next_slot: u16,
+    next_id: u32,
+    policy: Policy,
+}
+
+/// A new catalog and what changed with it.
+pub(crate) struct Rebuilt {
+    pub(crate) catalog: Catalog,
+    /// Slots that were given back: whoever remembers something by slot must forget it.
+    pub(crate) freed: Vec<Slot>,
+    /// Things that a person should look at.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Directory {
+    pub(crate) fn new(policy: Policy) -> Self {
+        Self {
+            members: HashMap::new(),
+            served: HashMap::new(),
+            paces: HashMap::new(),
+            pools: Vec::new(),
+            free_slots: Vec::new(),
+            next_slot: 0,
+            next_id: 0,
+            policy,
+        }
+    }
+
+    /// Everybody who is to be watched.
+    pub(crate) fn members(&self) -> Vec<Arc<Member>> {
+        let mut members: Vec<_> = self.members.values().cloned().collect();
+        members.sort_by_key(|member| member.endpoint.id);
+        members
+    }
+
+    /// Notes what an endpoint serves. Whether that is news.
+    pub(crate) fn note_served(&mut self, address: &EndpointAddress, models: Vec<ServedModel>) -> bool {
+        if !self.members.contains_key(address) || self.served.get(address) == Some(&models) {
+            return false;
+        }
+        self.served.insert(address.clone(), models);
+        true
+    }
+
+    /// Works out the catalog anew.
+    pub(crate) fn rebuild(&mut self, spec: &Spec, metrics: &Metrics) -> Rebuilt {
+        let mut rebuilt = Rebuilt { catalog: Catalog::default(), freed: Vec::new(), warnings: Vec::new() };
+        rebuilt.freed = self.admit_and_dismiss(spec, &mut rebuilt.warnings);
+
+        let mut plans = planned_by_schedulers(spec);
+        plans.extend(self.planned_by_discovery(spec));
+        let pools: Vec<(Plan, Arc<Pool>)> =
+            plans.into_iter().map(|plan| { let pool = self.pool(&plan, spec, metrics); (plan, pool) }).collect();
+
+        let catch_all = (!spec.bbr.enabled).then(|| pools.first().map(|(_, pool)| pool.clone())).flatten();
+        let mut catalog = Catalog::new(catch_all);
+        for (plan, pool) in &pools {
+            self.claim_names(plan, pool, &mut catalog, &mut rebuilt.warnings);
+        }
+        catalog.pools = pools.into_iter().map(|(_, pool)| pool).collect();
+        self.forget_series(&catalog, metrics);
+        rebuilt.catalog = catalog;
+        rebuilt
+    }
+
+    /// Makes members of new endpoints, and lets go of those that no longer stand in the document.
+    fn admit_and_dismiss(&mut self, spec: &Spec, warnings: &mut Vec<String>) -> Vec<Slot> {
+        let ejection = ejection_config(spec);
+        let mut wanted = HashSet::new();
+        for scheduler in &spec.schedulers {
+            for endpoint in &scheduler.endpoints {
+                wanted.insert(endpoint.url.clone());
+                self.admit(endpoint, &scheduler.metrics_path, scheduler.engine_type, ejection, warnings);
+            }
+        }
+        for endpoint in &spec.discover {
+            wanted.insert(endpoint.url.clone());
+            self.admit(endpoint, METRICS_PATH, EngineType::Auto, ejection, warnings);
+        }
+        let gone: Vec<EndpointAddress> =
+            self.members.keys().filter(|address| !wanted.contains(*address)).cloned().collect();
+        let mut freed = Vec::new();
+        for address in gone {
+            self.served.remove(&address);
+            if let Some(member) = self.members.remove(&address) {
+                freed.push(member.endpoint.slot);
+            }
+        }
+        self.free_slots.extend(&freed);
+        freed
+    }
+
+    fn admit(
+        &mut self,
+        spec: &config::EndpointSpec,
+        metrics_path: &str,
+        engine: EngineType,
+        ejection: EjectionConfig,
+        warnings: &mut Vec<String>,
+    ) {
+        let engine = engine.kind();
+        if let Some(known) = self.members.get(&spec.url)
+            && known.metrics_path == metrics_path
+            && known.engine == engine
+            && known.endpoint.labels == spec.labels
+        {
+            return;
+        }
+        let reused = self.members.get(&spec.url).map(|known| (known.endpoint.slot, known.endpoint.id, known.state.clone()));
+        let (slot, id, state) = match reused {
+            Some(known) => known,
+            None => {
+                let Some(slot) = self.take_slot() else {
+                    warnings.push(format!("endpoint {} is left out: more than 65,535 endpoints", spec.url));
+                    return;
+                };
+                let id = EndpointId(self.next_id);
+                self.next_id += 1;
+                (slot, id, Arc::new(EndpointState::with_ejection(id, slot, ejection)))
+            }
+        };
+        let endpoint = Endpoint { id, slot, address: spec.url.clone(), labels: spec.labels.clone() };
+        let member = Member::new(endpoint, state, metrics_path.to_owned(), engine);
+        self.members.insert(spec.url.clone(), Arc::new(member));
+    }
+
+    fn take_slot(&mut self) -> Option<Slot> {
+        self.free_slots.pop().or_else(|| {
+            let slot = Slot(self.next_slot);
+            self.next_slot = self.next_slot.checked_add(1)?;
+            Some(slot)
+        })
+    }
+
+    /// Pools of endpoints that were named without a model: one for each base model they serve.
+    fn planned_by_discovery(&self, spec: &Spec) -> Vec<Plan> {
+        let mut by_model: BTreeMap<&str, Vec<EndpointAddress>> = BTreeMap::new();
+        for endpoint in &spec.discover {
+            for model in self.served.get(&endpoint.url).into_iter().flatten() {
+                let addresses = by_model.entry(&model.id).or_default();
+                if model.parent.is_none() && !addresses.contains(&endpoint.url) {
+                    addresses.push(endpoint.url.clone());
+                }
+            }
+        }
+        by_model
+            .into_iter()
+            .filter(|(model, addresses)| !addresses.is_empty() && openai::is_model_name(model))
+            .map(|(model, addresses)| Plan {
+                name: PoolName::new(model),
+                model: ModelName::new(model),
+                adapters: Vec::new(),
+                addresses,
+                weights: config::Weights::default(),
+                settings: PoolSettings {
+                    saturation: saturation::Config::default(),
+                    h2c: false,
+                    route_timeout: None,
+                },
+            })
+            .collect()
+    }
+
+    fn pool(&mut self, plan: &Plan, spec: &Spec, metrics: &Metrics) -> Arc<Pool> {
+        let mut members: Vec<PoolMember> = plan
+            .addresses
+            .iter()
+            .filter_map(|address| self.members.get(address))
+            .map(|member| PoolMember {
+                gauges: metrics.endpoint(&plan.name, &member.authority),
+                member: member.clone(),
+            })
+            .collect();
+        members.sort_by_key(|member| member.member.endpoint.id);
+        let mut profile = match self.policy {
+            Policy::RoundRobin => Profile::round_robin(),
+            Policy::LeastRequest => Profile::least_request(),
+            Policy::Weights => Profile::from_weights(&sched_weights(&plan.weights)),
+        };
+        if let Some(limits) = &mut profile.saturation {
+            *limits = plan.settings.saturation;
+        }
+        let pace = self.paces.entry(plan.name.clone()).or_insert_with(|| {
+            Arc::new(Pace::new(RetryBudget::new(RetryConfig {
+                share: spec.retry.budget_ratio.get(),
+                floor_per_second: spec.retry.budget_floor_per_second as f32,
+            })))
+        });
+        Arc::new(Pool {
+            name: plan.name.clone(),
+            model: plan.model.clone(),
+            members,
+            settings: plan.settings.clone(),
+            metrics: metrics.pool(&plan.name),
+            profile: Arc::new(profile),
+            pace: pace.clone(),
+        })
+    }
+
+    /// Gives a pool its names: the model, declared adapters, and adapters found on its endpoints.
+    fn claim_names(
+        &self,
+        plan: &Plan,
+        pool: &Arc<Pool>,
+        catalog: &mut Catalog,
+        warnings: &mut Vec<String>,
+    ) {
+        let mut max_model_len = None;
+        let mut found: Vec<&str> = Vec::new();
+        for address in &plan.addresses {
+            let served = self.served.get(address).map(Vec::as_slice);
+            let mut adapters: Vec<AdapterId> = Vec::new();
+            for model in served.unwrap_or_default() {
+                match &model.parent {
+                    None => max_model_len = max_model_len.max(model.max_model_len),
+                    Some(parent) if self.is_base(served.unwrap_or_default(), parent, plan) => {
+                        adapters.push(AdapterId::of(&model.id));
+                        found.push(&model.id);
+                    }
+                    Some(_) => {}
+                }
+            }
+            if let (Some(_), Some(member)) = (served, self.members.get(address)) {
+                member.state.set_served_adapters(&adapters);
+            }
+        }
+        let mut claim = |name: &ModelName, adapter: Option<AdapterId>| {
+            let card = ModelCard {
+                id: name.as_str().to_owned(),
+                owned_by: "wicketgate".to_owned(),
+                parent: adapter.map(|_| plan.model.as_str().to_owned()),
+                max_model_len,
+                created: 0,
+            };
+            let target = Target { pool: pool.clone(), name: name.clone(), adapter };
+            if !catalog.claim(target, card) {
+                let held = catalog.get(name.as_str());
+                let same = held.is_some_and(|held| held.pool.name == plan.name);
+                if !same {
+                    warnings.push(format!("`{name}` is served by more than one pool; `{}` does not get it", plan.name));
+                }
+            }
+        };
+        claim(&plan.model, None);
+        for adapter in &plan.adapters {
+            claim(adapter, Some(AdapterId::of(adapter.as_str())));
+        }
+        found.sort_unstable();
+        found.dedup();
+        for adapter in found.into_iter().filter(|adapter| openai::is_model_name(adapter)) {
+            claim(&ModelName::new(adapter), Some(AdapterId::of(adapter)));
+        }
+    }
+
+    /// Whether `parent` means the pool's base model: by name, or as another name of it on a server
+    /// that has a single base model.
+    fn is_base(&self, served: &[ServedModel], parent: &str, plan: &Plan) -> bool {
+        parent == plan.model.as_str()
+            || served.iter().all(|model| model.parent.is_some() || model.id == plan.model.as_str())
+    }
+
+    /// Removes the metric series of pools and endpoints that are gone.
+    fn forget_series(&mut self, catalog: &Catalog, metrics: &Metrics) {
+        let now: Vec<(PoolName, Vec<String>)> = catalog
+            .pools
+            .iter()
+            .map(|pool| {
+                let labels = pool.members.iter().map(|member| member.member.authority.clone()).collect();
+                (pool.name.clone(), labels)
+            })
+            .collect();
+        for (pool, labels) in &self.pools {
+            match now.iter().find(|(name, _)| name == pool) {
+                None => metrics.forget_pool(pool),
+                Some((_, kept)) => {
+                    for gone in labels.iter().filter(|label| !kept.contains(label)) {
+                        metrics.forget_endpoint(pool, gone);
+                    }
+                }
+            }
+        }
+        self.paces.retain(|name, _| now.iter().any(|(pool, _)| pool == name));
+        self.pools = now;
+    }
+}
+
+/// Where an endpoint's metrics are unless the document says otherwise.
+const METRICS_PATH: &str = "/metrics";
+
+fn ejection_config(spec: &Spec) -> EjectionConfig {
+    EjectionConfig {
+        failures: spec.ejection.failures.get(),
+        failure_step: spec.ejection.base,
+        failure_max: spec.ejection.max,
+        ..EjectionConfig::default()
+    }
+}
+
+/// A pool to be.
+struct Plan {
+    name: PoolName,
+    model: ModelName,
+    adapters: Vec<ModelName>,
+    addresses: Vec<EndpointAddress>,
+    weights: config::Weights,
+    settings: PoolSettings,
+}
+
+fn planned_by_schedulers(spec: &Spec) -> Vec<Plan> {
+    spec.schedulers
+        .iter()
+        .map(|scheduler| Plan {
+            name: scheduler.name.clone(),
+            model: scheduler.model_name.clone(),
+            adapters: scheduler.lora_adapters.clone(),
+            addresses: scheduler.endpoints.iter().map(|endpoint| endpoint.url.clone()).collect(),
+            weights: scheduler.weights,
+            settings: PoolSettings {
+                saturation: saturation::Config {
+                    queue_depth: scheduler.saturation.queue_depth.get(),
+                    kv_usage: scheduler.saturation.kv_cache_usage.map(types::Ratio::get),
+                    in_flight: scheduler.saturation.concurrency.map(Into::into),
+                },
+                h2c: scheduler.app_protocol == config::AppProtocol::H2c,
+                route_timeout: match scheduler.route_timeout {
+                    RouteTimeout::After(duration) => Some(duration),
+                    _ => None,
+                },
+            },
+        })
+        .collect()
+}
+
+fn sched_weights(weights: &config::Weights) -> sched::Weights {
+    sched::Weights {
+        queue: weights.queue as f32,
+        kv_cache: weights.kv_cache as f32,
+        prefix: weights.prefix as f32,
+        running_requests: weights.running_requests as f32,
+        lora_affinity: weights.lora_affinity as f32,
+        no_hit_lru: weights.lru as f32,
+        ..sched::Weights::default()
+    }
+}
+

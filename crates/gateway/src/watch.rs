@@ -1,0 +1,202 @@
+//! Watches endpoints: what they measure, and which models they serve.
+//!
+//! One task for each endpoint, ended when the endpoint leaves. A slow endpoint delays only its own
+//! scrapes, and a task never has more than one under way.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engines::cadence::{Cadence, Config as CadenceConfig, Outcome};
+use telemetry::clock;
+use telemetry::metrics::labels;
+use tokio::task::AbortHandle;
+use types::{EndpointId, EndpointMetrics, EngineKind, Timestamp};
+
+use crate::fetch::{Fetch, FetchError, Fetched};
+use crate::{Gateway, Member};
+
+/// Bytes of a model list.
+const MODELS_BYTES_MAX: usize = 1 << 20;
+/// How often an endpoint is asked what it serves, once it has told.
+const MODELS_INTERVAL: Duration = Duration::from_secs(10);
+/// How often until it has told.
+const MODELS_FIRST_INTERVAL: Duration = Duration::from_millis(500);
+const MODELS_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Runs until dropped. Must run inside a `LocalSet`.
+pub async fn watch<F: Fetch>(gateway: Arc<Gateway>, fetch: Rc<F>) {
+    let mut watched = Watched::default();
+    let mut changed = gateway.members_changed();
+    loop {
+        changed.borrow_and_update();
+        watched.follow(&gateway, &fetch);
+        if changed.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The tasks under way, by endpoint.
+#[derive(Default)]
+struct Watched(HashMap<EndpointId, (Arc<Member>, Vec<AbortHandle>)>);
+
+impl Watched {
+    fn follow<F: Fetch>(&mut self, gateway: &Arc<Gateway>, fetch: &Rc<F>) {
+        let members = gateway.members();
+        self.0.retain(|id, (known, tasks)| {
+            let stays = members.iter().any(|member| member.endpoint.id == *id && Arc::ptr_eq(member, known));
+            if !stays {
+                tasks.iter().for_each(AbortHandle::abort);
+            }
+            stays
+        });
+        for member in members {
+            self.0.entry(member.endpoint.id).or_insert_with(|| {
+                let scrapes = tokio::task::spawn_local(scrape(gateway.clone(), member.clone(), fetch.clone()));
+                let models = tokio::task::spawn_local(ask_models(gateway.clone(), member.clone(), fetch.clone()));
+                (member, vec![scrapes.abort_handle(), models.abort_handle()])
+            });
+        }
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.0.values().flat_map(|(_, tasks)| tasks).for_each(AbortHandle::abort);
+    }
+}
+
+async fn scrape<F: Fetch>(gateway: Arc<Gateway>, member: Arc<Member>, fetch: Rc<F>) {
+    let spec = gateway.spec().clone();
+    let mut cadence = Cadence::new(
+        CadenceConfig {
+            busy: spec.scrape.busy_interval,
+            idle: spec.scrape.idle_interval,
+            timeout: spec.scrape.timeout,
+        },
+        member.endpoint.id,
+    );
+    let mut last = EndpointMetrics::default();
+    let mut paths = vec![member.metrics_path.clone()];
+    let mut complained = false;
+    loop {
+        let begun = clock::now();
+        let path = paths.first().map_or("/metrics", String::as_str);
+        let fetched = fetch.get(&member.endpoint.address, path, engines::PAGE_BYTES_MAX, spec.scrape.timeout).await;
+        let read = read_page(fetched, member.engine);
+        let now = clock::now();
+        let took = now.since(begun);
+        let outcome = match read {
+            Ok(page) => {
+                complained = false;
+                let changed = page.metrics != last;
+                let next = (now, changed);
+                gateway.book_scrape(&member, &page, now, spec.scrape.stale_after.unwrap_or_else(|| cadence.stale_after()));
+                last = page.metrics;
+                Outcome::Good { changed: next.1 }
+            }
+            Err(reason) => {
+                // Some engines keep their metrics elsewhere (TensorRT-LLM); the next round tries there.
+                if matches!(reason, labels::ScrapeFailure::Status) && member.metrics_path == "/metrics" {
+                    let other = if path == "/metrics" { "/prometheus/metrics" } else { "/metrics" };
+                    paths = vec![other.to_owned()];
+                }
+                member.state.record_scrape_failure(now);
+                gateway.book_scrape_failure(&member, reason);
+                if !std::mem::replace(&mut complained, true) {
+                    let endpoint = &member.authority;
+                    tracing::warn!(%endpoint, ?reason, "metrics cannot be read");
+                }
+                Outcome::Failed
+            }
+        };
+        let next = cadence.after_scrape(now, outcome, member.state.in_flight(), took);
+        wait(&member, &mut cadence, next).await;
+    }
+}
+
+/// Waits for the next scrape, or for a request that ends the idleness.
+async fn wait(member: &Member, cadence: &mut Cadence, next: Timestamp) {
+    let sleep = tokio::time::sleep(next.since(clock::now()));
+    tokio::select! {
+        () = sleep => {}
+        () = member.woken() => {
+            let next = cadence.woken(clock::now());
+            tokio::time::sleep(next.since(clock::now())).await;
+        }
+    }
+}
+
+fn read_page(
+    fetched: Result<Fetched, FetchError>,
+    engine: Option<EngineKind>,
+) -> Result<engines::Page, labels::ScrapeFailure> {
+    let fetched = fetched.map_err(|error| match error {
+        FetchError::Connect => labels::ScrapeFailure::Connect,
+        FetchError::Timeout => labels::ScrapeFailure::Timeout,
+        FetchError::TooLarge(_) => labels::ScrapeFailure::TooLarge,
+        FetchError::Broken => labels::ScrapeFailure::Unreadable,
+    })?;
+    if fetched.status != 200 {
+        return Err(labels::ScrapeFailure::Status);
+    }
+    engines::parse(&fetched.body, engine).map_err(|_| labels::ScrapeFailure::Unreadable)
+}
+
+async fn ask_models<F: Fetch>(gateway: Arc<Gateway>, member: Arc<Member>, fetch: Rc<F>) {
+    let mut told = false;
+    loop {
+        let fetched = fetch.get(&member.endpoint.address, "/v1/models", MODELS_BYTES_MAX, MODELS_TIMEOUT).await;
+        if let Ok(Fetched { status: 200, body }) = fetched
+            && let Ok(models) = engines::models::parse(&body)
+        {
+            told = true;
+            gateway.note_served(&member.endpoint.address, models);
+        }
+        let interval = if told { MODELS_INTERVAL } else { MODELS_FIRST_INTERVAL };
+        tokio::select! {
+            () = tokio::time::sleep(interval) => {}
+            () = member.models_doubted() => {}
+        }
+    }
+}
+
+impl Gateway {
+    /// Takes over what an endpoint measured.
+    fn book_scrape(&self, member: &Member, page: &engines::Page, now: Timestamp, stale_after: Duration) {
+        member.state.record_scrape(&page.metrics, now, stale_after);
+        member.set_engine(page.metrics.engine);
+        if let (Some(size), Some(count)) = (page.metrics.block_size_tokens, page.metrics.block_count) {
+            // The engine's capacity in our own blocks.
+            let tokens = u64::from(size).saturating_mul(count);
+            self.index.set_capacity(member.endpoint.slot, tokens / u64::from(self.block_tokens()));
+        }
+        for gauges in self.gauges_of(member) {
+            gauges.show(&page.metrics);
+            gauges.scrapes.inc();
+            let anomalies = &page.anomalies;
+            for (kind, count) in [
+                (labels::ScrapeAnomaly::MalformedLine, anomalies.malformed_lines),
+                (labels::ScrapeAnomaly::RejectedValue, anomalies.rejected_values),
+                (labels::ScrapeAnomaly::DuplicateSeries, anomalies.duplicate_series),
+            ] {
+                gauges.scrape_anomalies.of(kind).add(u64::from(count));
+            }
+        }
+    }
+
+    fn book_scrape_failure(&self, member: &Member, reason: labels::ScrapeFailure) {
+        for gauges in self.gauges_of(member) {
+            gauges.scrape_failures.of(reason).inc();
+        }
+    }
+
+    /// The endpoint's series in each pool that contains it.
+    fn gauges_of(&self, member: &Member) -> Vec<Arc<telemetry::EndpointGauges>> {
+        let catalog = self.catalog();
+        let pools = catalog.pools.iter();
+        pools.filter_map(|pool| pool.member(member.endpoint.id)).map(|member| member.gauges.clone()).collect()
+    }
+}

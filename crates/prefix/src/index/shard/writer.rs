@@ -1,0 +1,354 @@
+//! Fills a shard's table, and builds the next one when it is full.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{BUCKET_WORDS, Memory, Row, Slots, Table, Word, table_bytes};
+
+/// Holders of a block that get a word each; more share a row.
+const WORDS_PER_BLOCK: usize = 4;
+/// Row numbers fit into 16 bits.
+const ROWS_MAX: usize = 1 << 16;
+
+/// What recording a use of a block came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::index) enum Touch {
+    /// Held, and last used in this very epoch.
+    Same,
+    /// Held, last used in an older epoch.
+    Moved { from: u16 },
+    /// Not held before.
+    New,
+    /// Not recorded: the memory bound.
+    Dropped,
+}
+
+/// The one who may change a shard; held under its lock.
+#[derive(Debug)]
+pub(in crate::index) struct Writer {
+    table: Arc<Table>,
+    /// New words until the table is looked over.
+    words_left: usize,
+    rows_used: usize,
+    row_bytes: usize,
+    wants_rows: bool,
+    /// A block found its window full, though the table is not.
+    is_window_full: bool,
+    is_crowded: bool,
+}
+
+impl Writer {
+    pub(in crate::index) fn new(table: Arc<Table>) -> Self {
+        let words_left = BUCKET_WORDS;
+        Self {
+            table,
+            words_left,
+            rows_used: 0,
+            row_bytes: 0,
+            wants_rows: false,
+            is_window_full: false,
+            is_crowded: false,
+        }
+    }
+
+    pub(in crate::index) fn table(&self) -> Arc<Table> {
+        Arc::clone(&self.table)
+    }
+
+    /// More live words than a table at the memory bound should have.
+    pub(in crate::index) fn is_crowded(&self) -> bool {
+        self.is_crowded
+    }
+
+    /// Records a use; `None` if the table needs room first.
+    pub(in crate::index) fn touch(
+        &mut self,
+        tag: u32,
+        slot: u16,
+        epoch: u16,
+        slots: &Slots,
+        memory: &Memory,
+    ) -> Option<Touch> {
+        let table = Arc::clone(&self.table);
+        let mut free = None;
+        let mut holders = 0;
+        for bucket in table.window(tag) {
+            let mut is_last = false;
+            for cell in &bucket.0 {
+                let word = Word(cell.load(Ordering::Relaxed));
+                is_last |= word == Word::EMPTY;
+                if word.tag() == tag {
+                    if let Some(row) = word.as_row() {
+                        return self.touch_row(cell, row, (slot, epoch), slots, memory);
+                    }
+                    if word.slot() == slot {
+                        return Some(retouch(cell, tag, slot, epoch, slots));
+                    }
+                }
+                let is_alive = word.as_row().is_some()
+                    || (word.is_holder() && slots.holds(word.slot(), word.epoch()));
+                if is_alive {
+                    holders += usize::from(word.tag() == tag);
+                } else {
+                    free = free.or(Some(cell));
+                }
+            }
+            if is_last {
+                break;
+            }
+        }
+        if holders >= WORDS_PER_BLOCK {
+            return self.gather_into_row(&table, tag, (slot, epoch), slots, memory);
+        }
+        self.is_window_full = free.is_none();
+        let cell = free.filter(|_| self.words_left > 0)?;
+        self.words_left -= 1;
+        cell.store(Word::holder(tag, slot, epoch).0, Ordering::Release);
+        Some(Touch::New)
+    }
+
+    /// As [`Writer::touch`] after a rebuild; without room the oldest neighbour makes place.
+    pub(in crate::index) fn force(
+        &mut self,
+        tag: u32,
+        slot: u16,
+        epoch: u16,
+        slots: &Slots,
+        memory: &Memory,
+    ) -> Touch {
+        if let Some(touch) = self.touch(tag, slot, epoch, slots, memory) {
+            return touch;
+        }
+        let holders =
+            self.table.window(tag).iter().flat_map(|bucket| &bucket.0).filter_map(|cell| {
+                let word = Word(cell.load(Ordering::Relaxed));
+                let residency = slots.get(word.slot()).filter(|_| word.is_holder())?;
+                Some((residency.live().age(word.epoch()), cell))
+            });
+        let Some((_, cell)) = holders.max_by_key(|(age, _)| *age) else { return Touch::Dropped };
+        cell.store(Word::holder(tag, slot, epoch).0, Ordering::Release);
+        Touch::New
+    }
+
+    /// Replaces the table by one without dead words, larger if needed and allowed. `false` if
+    /// that would gain nothing.
+    pub(in crate::index) fn rebuild(&mut self, slots: &Slots, memory: &Memory) -> bool {
+        let mut live = Survivors::of(&self.table, slots);
+        let needed = live.words.len() + live.rows.len();
+        let words = self.table.words();
+        let homes = self.table.homes;
+        let homes_larger = homes + homes / 4 + 1;
+        let growth = table_bytes(homes_larger, 0) - table_bytes(homes, 0);
+        let is_filled = self.is_window_full || needed * 100 > words * 68;
+        let may_grow = memory.allows(growth);
+        self.is_crowded = is_filled && !may_grow;
+        if self.is_crowded && needed * 100 > words * 80 && !self.wants_rows {
+            self.words_left = words / 8;
+            return false;
+        }
+        let room = match live.rows.len() {
+            0 if !self.wants_rows => 0,
+            rows => (rows * 2 + 4).min(ROWS_MAX),
+        };
+        let mut homes = if is_filled && may_grow { homes_larger } else { homes };
+        // Chance may fill one window; a slightly larger table has others.
+        let table = loop {
+            let table = Table::with_room(homes, room);
+            let is_whole = live.move_into(&table);
+            if is_whole || !memory.allows(growth * 2) {
+                break table;
+            }
+            homes += homes / 4 + 1;
+        };
+        memory.add(table.bytes(), table.words());
+        memory.sub(self.table.bytes(), words);
+        let row_bytes = live.rows.iter().map(|(_, row)| row.bytes()).sum();
+        memory.add(row_bytes, 0);
+        memory.sub(self.row_bytes, 0);
+        self.row_bytes = row_bytes;
+        self.rows_used = live.rows.len();
+        self.wants_rows = false;
+        let words = table.words();
+        self.words_left = (words * 85 / 100).saturating_sub(needed).max(words / 16);
+        self.table = Arc::new(table);
+        true
+    }
+
+    /// Frees dead words in one of `parts` parts of the table.
+    pub(in crate::index) fn sweep(&self, part: usize, parts: usize, slots: &Slots) {
+        for bucket in range(&self.table.buckets, part, parts) {
+            for cell in &bucket.0 {
+                let word = Word(cell.load(Ordering::Relaxed));
+                if word.is_holder() && !slots.holds(word.slot(), word.epoch()) {
+                    cell.store(Word::FREE.0, Ordering::Release);
+                }
+            }
+        }
+        for row in range(&self.table.rows, part, parts).iter().filter_map(OnceLock::get) {
+            row.sweep(slots);
+        }
+    }
+
+    fn touch_row(
+        &mut self,
+        cell: &AtomicU64,
+        row: usize,
+        (slot, epoch): (u16, u16),
+        slots: &Slots,
+        memory: &Memory,
+    ) -> Option<Touch> {
+        let table = Arc::clone(&self.table);
+        let Some(row) = table.row(row) else { return Some(Touch::Dropped) };
+        match row.touch(slot, epoch, slots) {
+            Ok(Some(before)) if before == epoch => Some(Touch::Same),
+            Ok(Some(before)) if slots.holds(slot, before) => Some(Touch::Moved { from: before }),
+            Ok(_) => Some(Touch::New),
+            Err(()) => {
+                let mut holders = live_holders(row, slots);
+                holders.push((slot, epoch));
+                let tag = Word(cell.load(Ordering::Relaxed)).tag();
+                self.add_row(&holders, memory).map(|row| match row {
+                    Some(row) => {
+                        cell.store(Word::row(tag, row).0, Ordering::Release);
+                        Touch::New
+                    }
+                    None => Touch::Dropped,
+                })
+            }
+        }
+    }
+
+    fn gather_into_row(
+        &mut self,
+        table: &Table,
+        tag: u32,
+        new: (u16, u16),
+        slots: &Slots,
+        memory: &Memory,
+    ) -> Option<Touch> {
+        let cells = || {
+            table.window(tag).iter().flat_map(|bucket| &bucket.0).filter_map(|cell| {
+                let word = Word(cell.load(Ordering::Relaxed));
+                (word.tag() == tag).then_some((cell, word))
+            })
+        };
+        let alive = |word: &Word| slots.holds(word.slot(), word.epoch());
+        let mut holders: Vec<_> = cells()
+            .filter(|(_, word)| alive(word))
+            .map(|(_, word)| (word.slot(), word.epoch()))
+            .collect();
+        holders.push(new);
+        self.add_row(&holders, memory).map(|row| {
+            let Some(row) = row else { return Touch::Dropped };
+            let mut word = Word::row(tag, row);
+            for (cell, _) in cells() {
+                cell.store(word.0, Ordering::Release);
+                word = Word::FREE;
+            }
+            Touch::New
+        })
+    }
+
+    /// `None`: the table has no row left; `Some(None)`: the memory bound.
+    fn add_row(&mut self, holders: &[(u16, u16)], memory: &Memory) -> Option<Option<u16>> {
+        let Some(place) = self.table.rows.get(self.rows_used) else {
+            self.wants_rows = true;
+            return if self.rows_used < ROWS_MAX && memory.allows(table_bytes(1, self.rows_used)) {
+                None
+            } else {
+                Some(None)
+            };
+        };
+        let row = Row::new(holders);
+        let bytes = row.bytes();
+        if !memory.allows(bytes) {
+            return Some(None);
+        }
+        memory.add(bytes, 0);
+        self.row_bytes += bytes;
+        let number = self.rows_used as u16;
+        self.rows_used += 1;
+        // The place is free: `rows_used` only grows within one table.
+        let _ = place.set(Arc::new(row));
+        Some(Some(number))
+    }
+}
+
+/// What a table holds that is still alive.
+struct Survivors {
+    words: Vec<Word>,
+    rows: Vec<(u32, Arc<Row>)>,
+}
+
+impl Survivors {
+    fn of(table: &Table, slots: &Slots) -> Self {
+        let mut live = Self { words: Vec::new(), rows: Vec::new() };
+        for word in table.all_words() {
+            if let Some(row) = word.as_row() {
+                let Some(row) = table.rows.get(row).and_then(OnceLock::get) else { continue };
+                live.add_row(word.tag(), row, slots);
+            } else if word.is_holder() && slots.holds(word.slot(), word.epoch()) {
+                live.words.push(word);
+            }
+        }
+        live
+    }
+
+    fn add_row(&mut self, tag: u32, row: &Arc<Row>, slots: &Slots) {
+        let holders = live_holders(row, slots);
+        if holders.len() * 2 <= WORDS_PER_BLOCK {
+            self.words.extend(holders.iter().map(|(slot, epoch)| Word::holder(tag, *slot, *epoch)));
+            return;
+        }
+        let compact = Row::new(&holders);
+        let is_wasteful = row.bytes() > 2 * compact.bytes();
+        self.rows.push((tag, if is_wasteful { Arc::new(compact) } else { Arc::clone(row) }));
+    }
+
+    /// `false` if some word found no place; it is forgotten unless moved elsewhere.
+    fn move_into(&mut self, table: &Table) -> bool {
+        let mut is_whole = true;
+        for (number, (tag, row)) in self.rows.iter().enumerate() {
+            let _ = table.rows[number].set(Arc::clone(row));
+            is_whole &= place(table, Word::row(*tag, number as u16));
+        }
+        for word in &self.words {
+            is_whole &= place(table, *word);
+        }
+        is_whole
+    }
+}
+
+fn place(table: &Table, word: Word) -> bool {
+    let mut cells = table.window(word.tag()).iter().flat_map(|bucket| &bucket.0);
+    let empty = cells.find(|cell| cell.load(Ordering::Relaxed) == Word::EMPTY.0);
+    if let Some(cell) = empty {
+        cell.store(word.0, Ordering::Relaxed);
+    }
+    empty.is_some()
+}
+
+fn live_holders(row: &Row, slots: &Slots) -> Vec<(u16, u16)> {
+    let mut holders = Vec::new();
+    row.for_each(|slot, epoch| {
+        if slots.holds(slot, epoch) {
+            holders.push((slot, epoch));
+        }
+    });
+    holders
+}
+
+fn retouch(cell: &AtomicU64, tag: u32, slot: u16, epoch: u16, slots: &Slots) -> Touch {
+    let before = Word(cell.load(Ordering::Relaxed)).epoch();
+    if before == epoch {
+        return Touch::Same;
+    }
+    cell.store(Word::holder(tag, slot, epoch).0, Ordering::Release);
+    if slots.holds(slot, before) { Touch::Moved { from: before } } else { Touch::New }
+}
+
+fn range<T>(items: &[T], part: usize, parts: usize) -> &[T] {
+    let end = items.len() * (part + 1) / parts;
+    &items[items.len() * part / parts..end]
+}

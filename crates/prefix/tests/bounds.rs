@@ -1,0 +1,99 @@
+//! Memory: what a block costs, and that the bound holds.
+
+mod common;
+
+use common::{chain, matched};
+use types::Slot;
+use wicketgate_prefix::{Config, PrefixIndex};
+
+/// Unique prompts: characters of a 256-byte block against the bytes that it takes.
+#[test]
+fn a_unique_prompt_takes_far_less_than_its_share_of_a_byte_per_character() {
+    let index = PrefixIndex::new(Config::default());
+    let slots = 40;
+    let mut blocks = 0_u64;
+    let mut worst = 0.0_f64;
+    for slot in 0..slots {
+        index.set_capacity(Slot(slot), 1 << 20);
+    }
+    for prompt in 0..3000_u64 {
+        let hashes = chain(prompt, 100);
+        blocks += hashes.len() as u64;
+        index.record(Slot((prompt % u64::from(slots)) as u16), &hashes);
+        if blocks > 100_000 && prompt % 100 == 0 {
+            worst = worst.max(index.stats().bytes as f64 / blocks as f64);
+        }
+    }
+    assert_eq!(index.stats().holders, blocks);
+    assert!(worst <= 16.0, "{worst:.1} bytes per block and holder");
+    assert!(worst / 256.0 <= 0.15, "{:.3} bytes per character", worst / 256.0);
+}
+
+#[test]
+fn a_block_that_many_hold_takes_at_most_sixteen_bytes_per_holder_and_twenty_four_for_a_few() {
+    for (holders, prompts, bytes_max) in
+        [(2_u16, 400, 16.0), (10, 200, 24.0), (40, 50, 24.0), (1000, 5, 16.0)]
+    {
+        let index = PrefixIndex::new(Config { bytes_max: 4 << 20 });
+        for prompt in 0..prompts {
+            let hashes = chain(prompt, 100);
+            for slot in 0..holders {
+                index.set_capacity(Slot(slot), 1 << 20);
+                index.record(Slot(slot), &hashes);
+            }
+        }
+        let stats = index.stats();
+        let per_holder = stats.bytes as f64 / stats.holders as f64;
+        assert!(per_holder <= bytes_max, "{per_holder:.1} bytes with {holders} holders");
+    }
+}
+
+#[test]
+fn ten_times_more_than_fits_stays_within_the_bound_and_keeps_the_newest() {
+    let bytes_max = 2 << 20;
+    let index = PrefixIndex::new(Config { bytes_max });
+    for slot in 0..10 {
+        index.set_capacity(Slot(slot), 1 << 24);
+    }
+    let fits = bytes_max / 11;
+    let prompts = (10 * fits / 100) as u64;
+    for prompt in 0..prompts {
+        index.record(Slot((prompt % 10) as u16), &chain(prompt, 100));
+        if prompt % 500 == 0 {
+            let stats = index.stats();
+            assert!(stats.bytes <= bytes_max as u64 + 300_000, "{stats:?} after {prompt}");
+        }
+    }
+    let newest = prompts - (fits / 100 / 2) as u64..prompts;
+    let found: u64 = newest
+        .clone()
+        .map(|prompt| u64::from(matched(&index, Slot((prompt % 10) as u16), &chain(prompt, 100))))
+        .sum();
+    let share = found as f64 / (newest.count() * 100) as f64;
+    assert!(share > 0.97, "only {share:.3} of the newest half is found");
+    let stats = index.stats();
+    assert!(stats.holders as usize > fits / 2, "the room is used: {stats:?}");
+}
+
+#[test]
+fn at_the_bound_an_idle_endpoint_gives_way_to_a_busy_one() {
+    let index = PrefixIndex::new(Config { bytes_max: 1 << 20 });
+    for slot in 0..2 {
+        index.set_capacity(Slot(slot), 1 << 24);
+    }
+    for prompt in 0..3000 {
+        index.record(Slot(0), &chain(prompt, 100));
+    }
+    for prompt in 10_000..10_300 {
+        index.record(Slot(1), &chain(prompt, 100));
+    }
+    let found: u32 =
+        (10_000..10_300).map(|prompt| matched(&index, Slot(1), &chain(prompt, 100))).sum();
+    assert!(found > 28_000, "{found} of 30000");
+}
+
+#[test]
+fn an_empty_index_is_small() {
+    let bytes = PrefixIndex::new(Config::default()).stats().bytes;
+    assert!(bytes < 700_000, "{bytes}");
+}

@@ -1,0 +1,210 @@
+//! Listeners and the threads behind them.
+
+mod connections;
+mod worker;
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gateway::Gateway;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use crate::admin::Admin;
+use crate::drain::{Drain, Phase};
+use crate::h1;
+use crate::settings::Settings;
+use crate::tls::{Certificate, TlsError, TlsFiles};
+use bytes::BytesMut;
+use connections::Connections;
+use worker::{Accepted, Workers};
+
+/// How the data path is laid out. What a document may change while we run is not here.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Threads that serve traffic; 0: one for each core.
+    pub workers: usize,
+    /// Most open client connections.
+    pub connections_max: u32,
+    /// Memory that the process may use, if that is known.
+    pub memory_bytes: Option<u64>,
+    /// Value of `Authorization` towards endpoints.
+    pub endpoint_authorization: Option<String>,
+}
+
+/// Where traffic and administration listen, bound.
+pub struct Listeners {
+    pub traffic: TcpListener,
+    pub tls: Option<(TcpListener, TlsFiles)>,
+    pub admin: TcpListener,
+}
+
+/// A running data path.
+pub struct Server {
+    gateway: Arc<Gateway>,
+    options: Options,
+    listeners: Listeners,
+    phase: watch::Receiver<Phase>,
+}
+
+/// How long a failed accept (no file descriptor left, mostly) holds back the next.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How often certificate files are looked at.
+const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Binds a listener; may be bound again at once after a restart.
+pub fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
+    let domain = socket2::Domain::for_address(address);
+    let socket = socket2::Socket::new(domain, socket2::Type::STREAM, Some(socket2::Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(4096)?;
+    TcpListener::from_std(socket.into())
+}
+
+impl Server {
+    pub fn new(
+        gateway: Arc<Gateway>,
+        options: Options,
+        listeners: Listeners,
+        phase: watch::Receiver<Phase>,
+    ) -> Self {
+        Self { gateway, options, listeners, phase }
+    }
+
+    /// Serves until draining is over. Must run inside a `LocalSet`.
+    pub async fn run(self) -> Result<(), TlsError> {
+        let Self { gateway, options, listeners, phase } = self;
+        let Listeners { traffic, tls, admin } = listeners;
+        let certificate = match &tls {
+            Some((_, files)) => Some(Certificate::load(files.clone())?),
+            None => None,
+        };
+        let tls_config = match &certificate {
+            Some(certificate) => Some(certificate.server_config()?),
+            None => None,
+        };
+        let workers = Workers::start(&gateway, &options, &phase);
+        let connections = Connections::new(options.connections_max);
+
+        let administration = tokio::task::spawn_local(serve_admin(admin, gateway.clone(), phase.clone()));
+        let mut tasks = vec![tokio::task::spawn_local(accept(
+            traffic,
+            None,
+            gateway.clone(),
+            workers.clone(),
+            connections.clone(),
+            phase.clone(),
+        ))];
+        if let (Some((listener, _)), Some(config)) = (tls, tls_config) {
+            tasks.push(tokio::task::spawn_local(accept(
+                listener,
+                Some(config),
+                gateway.clone(),
+                workers.clone(),
+                connections.clone(),
+                phase.clone(),
+            )));
+        }
+        let reloading = certificate.map(|certificate| tokio::task::spawn_local(watch_certificate(certificate)));
+        for task in tasks {
+            // Ends with the phase; a panic inside it was reported where it happened.
+            let _ = task.await;
+        }
+        workers.finish().await;
+        if let Some(reloading) = reloading {
+            reloading.abort();
+        }
+        administration.abort();
+        Ok(())
+    }
+}
+
+/// Accepts until accepting is over, and hands each connection to the least busy thread.
+async fn accept(
+    listener: TcpListener,
+    tls: Option<Arc<rustls::ServerConfig>>,
+    gateway: Arc<Gateway>,
+    workers: Workers,
+    connections: Connections,
+    phase: watch::Receiver<Phase>,
+) {
+    let mut drain = Drain::new(phase);
+    let per_source_max = || gateway.spec().limits.connections_per_source_max;
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = std::future::poll_fn(|cx| drain.poll_closed(cx)) => return,
+        };
+        match accepted {
+            Ok((io, client)) => {
+                gateway.metrics.gateway().connections_accepted.inc();
+                let Some(permit) = connections.admit(client.ip(), per_source_max()) else {
+                    // Refused fast: closing costs less than any answer.
+                    drop(io);
+                    continue;
+                };
+                let _ = io.set_nodelay(true);
+                if let Ok(io) = io.into_std() {
+                    workers.give(Accepted { io, client, tls: tls.clone(), permit });
+                }
+            }
+            Err(error) => {
+                // One connection that failed, or no descriptor left; either way the listener stays.
+                tracing::warn!(error = &error as &dyn std::error::Error, "accept failed");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}
+
+/// Administration has threads of its own, so that it answers when traffic is at its limits.
+async fn serve_admin(listener: TcpListener, gateway: Arc<Gateway>, phase: watch::Receiver<Phase>) {
+    let handler = Rc::new(Admin::new(gateway.clone()));
+    loop {
+        let Ok((io, client)) = listener.accept().await else {
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        let settings = Rc::new(Settings::of(&gateway.spec()));
+        // Not told to drain: probes and people look on until the very end.
+        let (_, never) = watch::channel(Phase::Serving);
+        let _ = &phase;
+        let serving = serve_admin_connection(io, client, handler.clone(), settings, Drain::new(never));
+        tokio::task::spawn_local(serving);
+    }
+}
+
+async fn serve_admin_connection(
+    io: TcpStream,
+    client: SocketAddr,
+    handler: Rc<Admin>,
+    settings: Rc<Settings>,
+    drain: Drain,
+) {
+    h1::serve(io, BytesMut::new(), client, handler, settings, drain).await;
+}
+
+async fn watch_certificate(certificate: Arc<Certificate>) {
+    let mut failed = false;
+    loop {
+        tokio::time::sleep(CERTIFICATE_INTERVAL).await;
+        match certificate.reload() {
+            Ok(changed) => {
+                failed = false;
+                if changed {
+                    tracing::info!("certificate reloaded");
+                }
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut failed, true) {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::error!(error, "the new certificate is not usable; the old one stays");
+                }
+            }
+        }
+    }
+}

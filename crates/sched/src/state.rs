@@ -1,0 +1,213 @@
+//! What is known of one endpoint, live.
+//!
+//! Three parties share it: the scraper writes what the engine says, requests book themselves in
+//! and out, the picker reads. Reads are atomic loads. The parts of one scrape may be read torn
+//! while the next is written; both halves were true within one scrape interval.
+
+mod accounting;
+mod adapters;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use types::{AdapterId, EndpointId, EndpointMetrics, Slot, Timestamp};
+
+use crate::ejection::{Ejection, EjectionConfig, Outcome};
+use crate::{Candidate, LoraFit, Reservation, Scraped};
+use accounting::Ledger;
+use adapters::Adapters;
+
+/// `u32` that stands for "the engine does not say".
+const UNKNOWN: u32 = u32::MAX;
+/// Scrape time that stands for "never".
+const NEVER: u64 = u64::MAX;
+
+/// Live state of one endpoint.
+#[derive(Debug)]
+pub struct EndpointState {
+    id: EndpointId,
+    slot: Slot,
+    in_flight: AtomicU32,
+    prefill_tokens: AtomicU64,
+    waiting: AtomicU32,
+    running: AtomicU32,
+    running_max: AtomicU32,
+    /// Bits of an `f32`; a NaN, which no ratio can be, stands for unknown.
+    kv_usage: AtomicU32,
+    in_flight_at_scrape: AtomicU32,
+    asleep: AtomicU32,
+    scraped_at: AtomicU64,
+    stale_after: AtomicU64,
+    scrape_failures: AtomicU32,
+    ejection: Ejection,
+    adapters: Adapters,
+}
+
+impl EndpointState {
+    pub fn new(id: EndpointId, slot: Slot) -> Self {
+        Self::with_ejection(id, slot, EjectionConfig::default())
+    }
+
+    pub fn with_ejection(id: EndpointId, slot: Slot, ejection: EjectionConfig) -> Self {
+        Self {
+            id,
+            slot,
+            in_flight: AtomicU32::new(0),
+            prefill_tokens: AtomicU64::new(0),
+            waiting: AtomicU32::new(UNKNOWN),
+            running: AtomicU32::new(UNKNOWN),
+            running_max: AtomicU32::new(UNKNOWN),
+            kv_usage: AtomicU32::new(f32::NAN.to_bits()),
+            in_flight_at_scrape: AtomicU32::new(0),
+            asleep: AtomicU32::new(0),
+            scraped_at: AtomicU64::new(NEVER),
+            stale_after: AtomicU64::new(0),
+            scrape_failures: AtomicU32::new(0),
+            ejection: Ejection::new(ejection),
+            adapters: Adapters::default(),
+        }
+    }
+
+    pub fn id(&self) -> EndpointId {
+        self.id
+    }
+
+    pub fn slot(&self) -> Slot {
+        self.slot
+    }
+
+    /// Requests that this gateway has there now.
+    pub fn in_flight(&self) -> u32 {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// Prompt tokens sent there and not yet answered by a first token.
+    pub fn prefill_tokens(&self) -> u64 {
+        self.prefill_tokens.load(Ordering::Relaxed)
+    }
+
+    /// Failed scrapes since the last good one.
+    pub fn scrape_failures(&self) -> u32 {
+        self.scrape_failures.load(Ordering::Relaxed)
+    }
+
+    pub fn ejection(&self) -> &Ejection {
+        &self.ejection
+    }
+
+    /// Takes over a good scrape.
+    ///
+    /// * `stale_after`: age at which this scrape is no longer to be believed; follows from the
+    ///   interval that the scraper really achieves.
+    pub fn record_scrape(&self, metrics: &EndpointMetrics, now: Timestamp, stale_after: Duration) {
+        let known = |value: Option<u32>| value.map_or(UNKNOWN, |value| value.min(UNKNOWN - 1));
+        self.waiting.store(known(metrics.waiting), Ordering::Relaxed);
+        self.running.store(known(metrics.running), Ordering::Relaxed);
+        self.running_max.store(known(metrics.running_max), Ordering::Relaxed);
+        let kv_usage = metrics.kv_usage.map_or(f32::NAN, types::Ratio::get);
+        self.kv_usage.store(kv_usage.to_bits(), Ordering::Relaxed);
+        self.in_flight_at_scrape.store(self.in_flight(), Ordering::Relaxed);
+        self.asleep.store(u32::from(metrics.asleep), Ordering::Relaxed);
+        self.stale_after.store(nanos(stale_after), Ordering::Relaxed);
+        self.scrape_failures.store(0, Ordering::Relaxed);
+        self.scraped_at.store(now.as_nanos().min(NEVER - 1), Ordering::Release);
+        self.adapters.record_scrape(metrics.lora.as_ref(), now);
+        self.ejection.record_scrape(now);
+    }
+
+    /// Counts a failed scrape; the last good one stays, and ages.
+    pub fn record_scrape_failure(&self, _now: Timestamp) {
+        self.scrape_failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Remembers that this adapter was sent there, so that it counts as resident while idle.
+    pub fn record_adapter(&self, adapter: AdapterId, now: Timestamp) {
+        self.adapters.record_use(adapter, now);
+    }
+
+    /// Sets the adapters that the endpoint can serve, as its `/v1/models` lists them. Until then
+    /// it is taken to serve every adapter of its pool.
+    pub fn set_served_adapters(&self, served: &[AdapterId]) {
+        self.adapters.set_served(served);
+    }
+
+    /// Tells how a request there ended.
+    pub fn record_outcome(&self, outcome: Outcome, now: Timestamp) {
+        self.ejection.record(outcome, now);
+    }
+
+    /// Books a request with so many prompt tokens that must be computed. Takes the trial if the
+    /// endpoint is due for one.
+    pub fn reserve(self: &Arc<Self>, uncached_tokens: u32, now: Timestamp) -> Reservation {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        self.prefill_tokens.fetch_add(u64::from(uncached_tokens), Ordering::Relaxed);
+        Reservation::new(Arc::clone(self), uncached_tokens, self.ejection.take_trial(now))
+    }
+
+    /// A snapshot for one decision; `matched_blocks` and `saturation` are left at zero.
+    pub fn observe(&self, adapter: Option<AdapterId>, now: Timestamp) -> Candidate {
+        let scraped_at = self.scraped_at.load(Ordering::Acquire);
+        let age = (scraped_at != NEVER).then(|| now.since(Timestamp(scraped_at)));
+        let stale_after = self.stale_after.load(Ordering::Relaxed);
+        let in_flight = self.in_flight();
+        let mut scraped = self.scraped();
+        let lora = match adapter {
+            None => LoraFit::Unknown,
+            Some(adapter) => {
+                let fit = self.adapters.fit(adapter);
+                scraped.lora = fit.reported;
+                fit.accounted
+            }
+        };
+        let freshness = accounting::freshness(age, stale_after);
+        let ledger = Ledger::new(&scraped, in_flight, freshness);
+        let health = self.ejection.health(in_flight, now);
+        Candidate {
+            endpoint: self.id,
+            slot: self.slot,
+            scraped,
+            waiting: ledger.waiting,
+            running: ledger.running,
+            in_flight,
+            prefill_tokens: self.prefill_tokens(),
+            age,
+            freshness,
+            stale: age.is_some_and(|age| nanos(age) > stale_after),
+            lora,
+            matched_blocks: 0,
+            health,
+            ejected: !health.usable(),
+            asleep: self.asleep.load(Ordering::Relaxed) != 0,
+            saturation: 0.0,
+        }
+    }
+
+    pub(crate) fn give_back_prefill(&self, tokens: u32) {
+        self.prefill_tokens.fetch_sub(u64::from(tokens), Ordering::Relaxed);
+    }
+
+    pub(crate) fn give_back(&self, prefill_tokens: u32) {
+        self.give_back_prefill(prefill_tokens);
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn scraped(&self) -> Scraped {
+        let known = |cell: &AtomicU32| Some(cell.load(Ordering::Relaxed)).filter(|v| *v != UNKNOWN);
+        let kv_usage = f32::from_bits(self.kv_usage.load(Ordering::Relaxed));
+        Scraped {
+            waiting: known(&self.waiting),
+            running: known(&self.running),
+            running_max: known(&self.running_max),
+            kv_usage: Some(kv_usage).filter(|usage| !usage.is_nan()),
+            in_flight: self.in_flight_at_scrape.load(Ordering::Relaxed),
+            lora: LoraFit::Unknown,
+        }
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

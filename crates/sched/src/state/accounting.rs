@@ -1,0 +1,53 @@
+//! Corrects our own ledger by the last scrape, and trusts the scrape less as it ages.
+
+use std::time::Duration;
+
+use crate::Scraped;
+
+/// Requests waiting and running on an endpoint, best estimate for now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Ledger {
+    pub(super) waiting: f32,
+    pub(super) running: f32,
+}
+
+impl Ledger {
+    /// With `F` our requests in flight now and `F0` at the scrape:
+    ///
+    /// * others' load = max(0, waiting + running − F0), fading with the scrape's age;
+    /// * waiting = max(0, scraped waiting + F − F0): what we sent since queues first, what ended
+    ///   since let a waiting one start;
+    /// * both fade to `F`, so that an unknown endpoint is judged by our own requests alone.
+    pub(super) fn new(scraped: &Scraped, in_flight: u32, freshness: f32) -> Self {
+        let ours = in_flight as f32;
+        let ours_then = scraped.in_flight as f32;
+        let (Some(waiting), Some(running)) = (scraped.waiting, scraped.running) else {
+            let part = |value: Option<u32>| match value {
+                Some(value) => fade((value as f32 + ours - ours_then).max(0.0), ours, freshness),
+                None => ours,
+            };
+            return Self { waiting: part(scraped.waiting), running: part(scraped.running) };
+        };
+        let (waiting, running) = (waiting as f32, running as f32);
+        let others = (waiting + running - ours_then).max(0.0);
+        let waiting = (waiting + ours - ours_then).max(0.0);
+        let running = (others + ours - waiting).max(0.0);
+        Self { waiting: fade(waiting, ours, freshness), running: fade(running, ours, freshness) }
+    }
+}
+
+/// 1.0 up to half of the limit, then falling to 0.0 at the limit; 0.0 if never scraped.
+pub(super) fn freshness(age: Option<Duration>, stale_after_nanos: u64) -> f32 {
+    match age {
+        None => 0.0,
+        Some(age) if stale_after_nanos == 0 => f32::from(u8::from(age.is_zero())),
+        Some(age) => {
+            let share = age.as_nanos() as f32 / stale_after_nanos as f32;
+            (2.0 * (1.0 - share)).clamp(0.0, 1.0)
+        }
+    }
+}
+
+fn fade(fresh: f32, faded: f32, freshness: f32) -> f32 {
+    freshness * fresh + (1.0 - freshness) * faded
+}

@@ -1,0 +1,137 @@
+"""What goes wrong reaches OpenAI's Python client as the exception that its users expect."""
+
+import asyncio
+
+import httpx2
+import openai
+import pytest
+
+HELLO = [{"role": "user", "content": "Say hello."}]
+LONG = {"ignore_eos": True}
+
+
+def cancelled(body_sha256: str):
+    """Whether a received request is the one with this body, and its client left."""
+    return lambda request: request["body_sha256"] == body_sha256 and request["outcome"] == "cancelled"
+
+
+def test_an_unknown_model_is_not_found_and_named(client):
+    with pytest.raises(openai.NotFoundError) as caught:
+        client.chat.completions.create(model="llama-3.1-9b", messages=HELLO)
+    assert caught.value.code == "model_not_found"
+    assert "llama-3.1-9b" in caught.value.message
+
+
+def test_a_body_without_a_model_is_a_bad_request(client):
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.post("/chat/completions", body={"messages": HELLO}, cast_to=object)
+    assert caught.value.param == "model"
+
+
+def test_an_engines_own_refusal_arrives_as_it_was(client, model):
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.chat.completions.create(model=model, messages=HELLO, max_tokens=100_000_000)
+    assert caught.value.message
+
+
+def test_an_unknown_path_is_not_found(client):
+    with pytest.raises(openai.NotFoundError):
+        client.post("/no/such/path", body={}, cast_to=object)
+
+
+def test_a_full_engine_is_a_rate_limit_with_its_time(client, model, endpoints):
+    endpoints.fault(kind="error", status=429, retry_after="7")
+    with pytest.raises(openai.RateLimitError) as caught:
+        client.chat.completions.create(model=model, messages=HELLO)
+    assert int(caught.value.response.headers["retry-after"]) == 7
+
+
+def test_a_full_pool_is_a_rate_limit_of_the_gateways_own(url, model):
+    # Each endpoint runs 8 at once and is full when 32 wait (the default).
+    most = 2 * (8 + 32) + 60
+
+    async def fill() -> openai.RateLimitError:
+        async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=60) as client:
+            asked = [
+                asyncio.create_task(
+                    client.chat.completions.create(
+                        model=model, messages=HELLO, stream=True, max_tokens=4000, extra_body=LONG
+                    )
+                )
+                for _ in range(most)
+            ]
+            try:
+                done, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_EXCEPTION, timeout=30)
+                refused = [task.exception() for task in done if task.exception()]
+                assert refused, f"{most} streams at once and none refused"
+                return refused[0]
+            finally:
+                for task in asked:
+                    task.cancel()
+
+    refusal = asyncio.run(fill())
+    assert isinstance(refusal, openai.RateLimitError), refusal
+    assert int(refusal.response.headers["retry-after"]) >= 1
+    assert refusal.response.headers["x-wicketgate-component"]
+
+
+def test_the_clients_own_retry_succeeds_once_there_is_room(client, model, endpoints):
+    endpoints.fault(kind="error", status=429, retry_after="1", next=1)
+    patient = client.with_options(max_retries=4)
+    assert patient.chat.completions.create(model=model, messages=HELLO, max_tokens=2).choices
+
+
+def test_an_error_of_an_endpoint_is_a_server_error(client, model, endpoints):
+    endpoints.fault(kind="error", status=500)
+    with pytest.raises(openai.InternalServerError):
+        client.chat.completions.create(model=model, messages=HELLO)
+
+
+def test_one_overloaded_answer_is_hidden_by_another_endpoint(client, model, endpoints):
+    endpoints.http.post(
+        f"{endpoints.urls[0]}/admin/fault", json={"kind": "error", "status": 503}
+    ).raise_for_status()
+    for _ in range(6):
+        assert client.chat.completions.create(model=model, messages=HELLO, max_tokens=1).choices
+
+
+def test_the_clients_own_timeout_ends_the_request_at_the_endpoint(client, model, sent, endpoints):
+    endpoints.fault(kind="stall")
+    with pytest.raises(openai.APITimeoutError):
+        client.with_options(timeout=0.5).chat.completions.create(model=model, messages=HELLO, user="impatient")
+    endpoints.wait_for("the cancellation", cancelled(sent.digest()))
+
+
+def test_leaving_a_stream_ends_the_request_at_the_endpoint(client, model, sent, endpoints):
+    stream = client.chat.completions.create(
+        model=model, messages=HELLO, stream=True, max_tokens=4000, extra_body=LONG
+    )
+    for _ in range(5):
+        next(stream)
+    stream.close()
+    left = endpoints.wait_for("the cancellation", cancelled(sent.digest()))
+    assert left["chunks_sent"] < 4000
+
+
+def test_a_stream_that_breaks_off_is_an_error_and_no_normal_end(client, model, endpoints):
+    endpoints.fault(kind="cut", after_chunks=3)
+    seen = 0
+    with pytest.raises(openai.APIError):
+        for chunk in client.chat.completions.create(
+            model=model, messages=HELLO, stream=True, max_tokens=50, extra_body=LONG
+        ):
+            seen += 1
+    assert seen >= 1, "what came before the break was passed on"
+
+
+def test_an_error_event_within_a_stream_is_raised(client, model, endpoints):
+    endpoints.fault(kind="error_event", after_chunks=2)
+    with pytest.raises(openai.APIError):
+        list(client.chat.completions.create(model=model, messages=HELLO, stream=True, max_tokens=50, extra_body=LONG))
+
+
+def test_errors_are_json_objects_that_name_the_part_that_failed(url):
+    answer = httpx2.post(f"{url}/v1/chat/completions", content=b'{"model": "x", "model": "y"}')
+    assert answer.status_code == 400
+    assert answer.headers["x-wicketgate-component"] == "edge"
+    assert answer.json()["error"]["type"] == "invalid_request_error"
