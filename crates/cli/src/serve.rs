@@ -58,6 +58,12 @@ async fn serve(args: Args, document: Document) -> anyhow::Result<()> {
     for warning in &document.warnings {
         tracing::warn!("{warning}");
     }
+    if document.spec.auth.is_some() {
+        anyhow::bail!(
+            "the document asks for authentication (spec.auth), which this version cannot enforce: \
+             it will not serve openly what was meant to be closed. Remove `auth` to serve without it"
+        );
+    }
     let metrics = Metrics::new(BuildInfo { version: env!("CARGO_PKG_VERSION"), revision: "" });
     let access_log = open_access_log(&document, &metrics)?;
     let policy = match args.policy {
@@ -123,7 +129,7 @@ fn announce(document: &Document, listeners: &Listeners) -> anyhow::Result<()> {
     }
     let admin = listeners.admin.local_addr()?;
     tracing::info!(address = %admin, "administration: /metrics /readyz /debug/decisions");
-    if !traffic.ip().is_loopback() && document.spec.auth.is_none() {
+    if !traffic.ip().is_loopback() {
         tracing::warn!("anyone who reaches {traffic} can use the models: there is no authentication yet");
     }
     if !admin.ip().is_loopback() {

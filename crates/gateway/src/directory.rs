@@ -87,7 +87,17 @@ impl Directory {
         rebuilt.freed = self.admit_and_dismiss(spec, &mut rebuilt.warnings);
 
         let mut plans = planned_by_schedulers(spec);
-        plans.extend(self.planned_by_discovery(spec));
+        for found in self.planned_by_discovery(spec) {
+            // A discovered endpoint joins the scheduler whose model it serves.
+            match plans.iter_mut().find(|plan| plan.model == found.model) {
+                Some(plan) => {
+                    plan.addresses.extend(found.addresses);
+                    plan.addresses.sort();
+                    plan.addresses.dedup();
+                }
+                None => plans.push(found),
+            }
+        }
         let pools: Vec<(Plan, Arc<Pool>)> =
             plans.into_iter().map(|plan| { let pool = self.pool(&plan, spec, metrics); (plan, pool) }).collect();
 

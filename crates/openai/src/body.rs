@@ -12,8 +12,6 @@ mod prompt;
 mod read;
 mod scanner;
 #[cfg(test)]
-mod properties;
-#[cfg(test)]
 mod tests;
 
 use std::ops::Range;

@@ -102,9 +102,9 @@ fn record(c: &mut Criterion) {
         b.iter_batched(
             || {
                 name += 1;
-                chain(name, 1600)
+                (Slot((name % 40) as u16), chain(name, 1600))
             },
-            |prompt| index.record(Slot((name % 40) as u16), &prompt),
+            |(slot, prompt)| index.record(slot, &prompt),
             criterion::BatchSize::SmallInput,
         );
     });

@@ -116,12 +116,13 @@ def test_leaving_a_stream_ends_the_request_at_the_endpoint(client, model, sent, 
 def test_a_stream_that_breaks_off_is_an_error_and_no_normal_end(client, model, endpoints):
     endpoints.fault(kind="cut", after_chunks=3)
     seen = 0
-    with pytest.raises(openai.APIError):
+    with pytest.raises(openai.APIError) as caught:
         for chunk in client.chat.completions.create(
             model=model, messages=HELLO, stream=True, max_tokens=50, extra_body=LONG
         ):
             seen += 1
     assert seen >= 1, "what came before the break was passed on"
+    assert not isinstance(caught.value, openai.APIConnectionError), "an error event, not a broken connection"
 
 
 def test_an_error_event_within_a_stream_is_raised(client, model, endpoints):

@@ -21,7 +21,16 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     let logs = workspace.logs()?;
     let mut command = Command::new(python);
     command
-        .args(["-m", "pytest", "-v", "-p", "no:cacheprovider", "--color=no", "tests/real-engine"])
+        .args([
+            "-m",
+            "pytest",
+            "-v",
+            "-p",
+            "no:cacheprovider",
+            "--color=no",
+            "--tb=short",
+            "tests/real-engine",
+        ])
         .current_dir(&workspace.root)
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .env("WICKETGATE_TEST_BINARY", workspace.wicketgate())

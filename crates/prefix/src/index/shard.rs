@@ -16,7 +16,7 @@ pub(super) use writer::{Touch, Writer};
 
 const BUCKET_WORDS: usize = 8;
 /// Buckets that a block may lie in, from its home on.
-const PROBES: usize = 4;
+const PROBES: usize = 6;
 
 pub(super) fn shard_of(hash: BlockHash, shards: usize) -> usize {
     (hash.0 >> 32) as usize & (shards - 1)

@@ -6,6 +6,9 @@
 //! `k` × 1.03). *scaled*: 70 TFLOP/s and 600 GB/s of an A10G at the efficiencies that Vidur
 //! measured on an A40 (78 % of bandwidth, 68 % of peak). KV capacity: (0.92 · HBM − weights −
 //! 2…8 GiB) / bytes per token, or the knee of the measured curves.
+//!
+//! The stated error is the fit's. Run through the scheduler (`tests/latency.rs`) the silicon rows
+//! come out 1 to 4 % off on average, mostly slow; 70B FP8 TP4 is 8 % off, up to 19 % at 64 requests.
 
 use super::StepCosts;
 
@@ -210,7 +213,7 @@ pub const TABLE: &[Hardware] = &[
         costs: costs(2.36, 8.83, 63.8, 0.9, 20.3, 84.0),
         kv_tokens: 634_000,
         source: "silicon, 15 points, vLLM, FP8, TP4; prefill attention scaled from TP8; KV computed",
-        error: "2.8 %",
+        error: "2.8 % fit, 8 % run",
         ..LLAMA_70B
     },
     Hardware {

@@ -142,6 +142,9 @@ impl Writer {
         let growth = table_bytes(homes_larger, 0) - table_bytes(homes, 0);
         let is_filled = self.is_window_full || needed * 100 > words * 68;
         let may_grow = memory.allows(growth);
+        if self.words_left > 0 && !self.wants_rows && !may_grow {
+            return false;
+        }
         self.is_crowded = is_filled && !may_grow;
         if self.is_crowded && needed * 100 > words * 80 && !self.wants_rows {
             self.words_left = words / 8;
