@@ -112,12 +112,14 @@ class Server:
     def stop(self) -> None:
         if self.process is None:
             return
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                pass
+        # The gateway takes a second signal as the wish not to wait for open streams.
+        for patience in (1.0, STOP_SECONDS):
+            if self.process.poll() is None:
+                self.process.terminate()
+                try:
+                    self.process.wait(patience)
+                except subprocess.TimeoutExpired:
+                    pass
         self.kill()
 
 

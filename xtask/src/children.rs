@@ -19,7 +19,10 @@ use signal_hook::iterator::Signals;
 
 use crate::clock::wait_until;
 
-/// How long a stopped process may take to leave before it is ended.
+/// How long a stopped process may take to leave before it is asked again.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long it may take after that, before it is ended.
 const STOP_LIMIT: Duration = Duration::from_secs(10);
 
 /// Groups that are alive; the signal thread reads it.
@@ -83,16 +86,24 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         let _ = kill_process_group(self.id, Signal::TERM);
-        let child = &mut self.child;
-        let id = self.id;
-        // The leader must be reaped before its group can be seen to be empty.
-        wait_until(STOP_LIMIT, || {
-            let _ = child.try_wait();
-            test_kill_process_group(id).is_err()
-        });
+        if !self.leaves_within(PATIENCE) {
+            // The gateway takes a second signal as the wish not to wait for open streams.
+            let _ = kill_process_group(self.id, Signal::TERM);
+            self.leaves_within(STOP_LIMIT);
+        }
         let _ = kill_process_group(self.id, Signal::KILL);
         let _ = self.child.wait();
         groups().retain(|group| *group != self.id);
+    }
+}
+
+impl Group {
+    /// Waits for the last process of the group; the leader must be reaped to be gone.
+    fn leaves_within(&mut self, limit: Duration) -> bool {
+        wait_until(limit, || {
+            let _ = self.child.try_wait();
+            test_kill_process_group(self.id).is_err()
+        })
     }
 }
 

@@ -24,6 +24,9 @@ use clap::{Parser, Subcommand};
 use figure::{DEFAULT_FIGURES, Effort, Figure};
 use subject::{DIRECT, Kind, NGINX, Peer, Plan};
 
+/// nginx once more: how far its ratio is from 1 is the noise of the run.
+const CONTROL: &str = "nginx-again";
+
 #[derive(Parser)]
 #[command(version, about = "Measures the cost of a gateway beside nginx and other routers")]
 struct Cli {
@@ -141,12 +144,16 @@ fn plans(run: &Run) -> anyhow::Result<Vec<Plan>> {
         Plan { name: NGINX, kind: Kind::Nginx },
         wicketgate("wicketgate-rr", &run.round_robin_args),
         wicketgate("wicketgate", ""),
+        Plan { name: CONTROL, kind: Kind::Nginx },
     ];
-    if !run.subjects.is_empty() {
+    if run.subjects.is_empty() {
+        plans.retain(|plan| plan.name != CONTROL);
+    } else {
         if let Some(name) =
             run.subjects.iter().find(|name| plans.iter().all(|plan| plan.name != name.as_str()))
         {
-            bail!("no subject `{name}`: direct, nginx, wicketgate-rr, wicketgate, or use --peers");
+            let known: Vec<&str> = plans.iter().map(|plan| plan.name).collect();
+            bail!("no subject `{name}`: {}, or use --peers", known.join(", "));
         }
         plans.retain(|plan| run.subjects.iter().any(|name| name == plan.name));
     }

@@ -2,6 +2,7 @@
 
 mod admin_client;
 mod check;
+mod demo;
 mod explain;
 mod reload;
 mod serve;
@@ -36,6 +37,8 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// See what it does: a simulated fleet of fast and slow GPUs, under three policies
+    Demo(demo::Args),
     /// The gateway with its built-in proxy
     Serve(serve::Args),
     /// Say where a document is wrong, and how to mend it
@@ -48,6 +51,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
+        Command::Demo(args) => demo::run(args),
         Command::Serve(args) => serve::run(args),
         Command::Check(args) => return check::run(&args),
         Command::Explain(args) => explain::run(&args),

@@ -12,7 +12,8 @@ use wicketgate_openai as openai;
 
 const PROSE: &str = "The quick brown fox jumps over the lazy dog, and then it rests for a while in \
     the shade.\\nNext line, with \\\"a quotation\\\" of some words and a longer tail of text here.\\n";
-const CODE: &str = "    fn name(&self) -> &str {\\n        \\\"x\\\"\\n    }\\n\\n    let s = \\\"\\\\n\\\";\\n";
+const CODE: &str =
+    "    fn name(&self) -> &str {\\n        \\\"x\\\"\\n    }\\n\\n    let s = \\\"\\\\n\\\";\\n";
 const CHINESE: &str = "人工智能网关把每个请求送到最先回答的显卡，客户端无需改动。\\n";
 const ESCAPED: &str = "\\u4eba\\u5de5\\u667a\\u80fd\\u7f51\\u5173";
 

@@ -51,7 +51,9 @@ impl Kind {
         match name {
             b"" => Self::None,
             b"error" => Self::Error,
-            b"message_stop" | b"response.completed" | b"response.incomplete"
+            b"message_stop"
+            | b"response.completed"
+            | b"response.incomplete"
             | b"transcript.text.done" => Self::End,
             b"response.failed" => Self::Failed,
             b"content_block_delta" => Self::Delta,
@@ -104,11 +106,19 @@ impl Short {
 enum Token {
     /// Between tokens.
     None,
-    Key { escape: bool },
-    String { escape: bool },
-    Number { value: Option<u64> },
+    Key {
+        escape: bool,
+    },
+    String {
+        escape: bool,
+    },
+    Number {
+        value: Option<u64>,
+    },
     /// A string below a place that is stepped over.
-    Skipped { escape: bool },
+    Skipped {
+        escape: bool,
+    },
 }
 
 #[derive(Debug)]

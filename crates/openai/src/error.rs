@@ -212,7 +212,9 @@ mod tests {
             reader.push(event.as_bytes());
             assert!(reader.error() && !reader.done() && reader.at_event_boundary(), "{event}");
         }
-        assert!(text(MODEL.to_sse_event(Route::ChatCompletions)).starts_with(r#"data: {"error":{"#));
+        assert!(
+            text(MODEL.to_sse_event(Route::ChatCompletions)).starts_with(r#"data: {"error":{"#)
+        );
         assert_eq!(
             text(MODEL.to_sse_event(Route::Messages)),
             "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"not_found_error\",\

@@ -66,8 +66,10 @@ impl Spelling {
         if edits <= base.len().max(other_base.len()) / 3 {
             return Some(1 + edits);
         }
-        let (short, long) = if base.len() < other_base.len() { (base, other_base) } else { (other_base, base) };
-        let contained = short.len() >= CONTAINED_BYTES_MIN && memchr::memmem::find(long, short).is_some();
+        let (short, long) =
+            if base.len() < other_base.len() { (base, other_base) } else { (other_base, base) };
+        let contained =
+            short.len() >= CONTAINED_BYTES_MIN && memchr::memmem::find(long, short).is_some();
         contained.then_some(COMPARED_BYTES_MAX + edits)
     }
 }

@@ -201,11 +201,24 @@ mod tests {
     #[test]
     fn a_path_that_is_not_written_exactly_does_not_exist() {
         for path in [
-            "", "/", "v1/models", "/v1/chat/completions/", "/v1//chat/completions",
-            "/v1/./chat/completions", "/v1/x/../chat/completions", "/V1/chat/completions",
-            "/v1/chat%2fcompletions", "/v1/chat/completions%00", "/v1/chat\\completions",
-            "/v1/chat/completions;x", "/v1/chat/completions?x", "/v1/%63hat/completions",
-            "/v1/chat/completions#", "*", "http://host/v1/models", "/v1/models/{id}",
+            "",
+            "/",
+            "v1/models",
+            "/v1/chat/completions/",
+            "/v1//chat/completions",
+            "/v1/./chat/completions",
+            "/v1/x/../chat/completions",
+            "/V1/chat/completions",
+            "/v1/chat%2fcompletions",
+            "/v1/chat/completions%00",
+            "/v1/chat\\completions",
+            "/v1/chat/completions;x",
+            "/v1/chat/completions?x",
+            "/v1/%63hat/completions",
+            "/v1/chat/completions#",
+            "*",
+            "http://host/v1/models",
+            "/v1/models/{id}",
         ] {
             assert_eq!(find(&Method::POST, path), Err(RouteError::NotFound), "{path}");
         }
@@ -214,8 +227,17 @@ mod tests {
     #[test]
     fn paths_that_engines_leave_open_do_not_exist() {
         for path in [
-            "/invocations", "/pooling", "/score", "/pause", "/resume", "/update_weights",
-            "/collective_rpc", "/scale_elastic_ep", "/metrics", "/v1/load_lora_adapter", "/flush_cache",
+            "/invocations",
+            "/pooling",
+            "/score",
+            "/pause",
+            "/resume",
+            "/update_weights",
+            "/collective_rpc",
+            "/scale_elastic_ep",
+            "/metrics",
+            "/v1/load_lora_adapter",
+            "/flush_cache",
         ] {
             assert_eq!(find(&Method::POST, path), Err(RouteError::NotFound), "{path}");
             assert_eq!(find(&Method::POST, &path.to_uppercase()), Err(RouteError::NotFound));
@@ -234,10 +256,32 @@ mod tests {
     #[test]
     fn a_model_name_that_is_no_plain_name_is_not_found() {
         for id in [
-            "", "/", "a//b", "../secret", "a/../b", "a/.", "%2e%2e/a", "a%", "a%2", "a%zz", "a%00",
-            "a%0d%0ax", "a\\b", "a%5cb", "a;b", "a%3Bb", "%ff", "a%20", "a/", "%2Fa",
+            "",
+            "/",
+            "a//b",
+            "../secret",
+            "a/../b",
+            "a/.",
+            "%2e%2e/a",
+            "a%",
+            "a%2",
+            "a%zz",
+            "a%00",
+            "a%0d%0ax",
+            "a\\b",
+            "a%5cb",
+            "a;b",
+            "a%3Bb",
+            "%ff",
+            "a%20",
+            "a/",
+            "%2Fa",
         ] {
-            assert_eq!(find(&Method::GET, &format!("/v1/models/{id}")), Err(RouteError::NotFound), "{id}");
+            assert_eq!(
+                find(&Method::GET, &format!("/v1/models/{id}")),
+                Err(RouteError::NotFound),
+                "{id}"
+            );
         }
         let long = "a".repeat(257);
         assert_eq!(model_id(&format!("/v1/models/{long}")), None);

@@ -11,7 +11,9 @@ const HIGHS: u64 = 0x8080_8080_8080_8080;
 #[inline]
 pub(crate) fn string_stop(bytes: &[u8], from: usize) -> usize {
     let word = |word: u64| {
-        below(word, 0x20) | zero(word ^ (ONES * u64::from(b'"'))) | zero(word ^ (ONES * u64::from(b'\\')))
+        below(word, 0x20)
+            | zero(word ^ (ONES * u64::from(b'"')))
+            | zero(word ^ (ONES * u64::from(b'\\')))
     };
     find(bytes, from, word, |byte| byte < 0x20 || byte == b'"' || byte == b'\\')
 }

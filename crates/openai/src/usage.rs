@@ -104,7 +104,11 @@ mod tests {
         reader.usage()
     }
 
-    fn tokens(prompt_tokens: u64, completion_tokens: u64, cached_tokens: Option<u64>) -> Option<Usage> {
+    fn tokens(
+        prompt_tokens: u64,
+        completion_tokens: u64,
+        cached_tokens: Option<u64>,
+    ) -> Option<Usage> {
         Some(Usage { prompt_tokens, completion_tokens, cached_tokens })
     }
 
@@ -132,23 +136,50 @@ mod tests {
 
     #[test]
     fn usage_elsewhere_is_not_the_answers() {
-        assert_eq!(usage(r#"{"tools":[{"usage":{"prompt_tokens":1}}],"x":{"usage":{"prompt_tokens":1}}}"#), None);
-        assert_eq!(usage(r#"{"choices":[{"message":{"content":"\"usage\":{\"prompt_tokens\":9}"}}]}"#), None);
+        assert_eq!(
+            usage(r#"{"tools":[{"usage":{"prompt_tokens":1}}],"x":{"usage":{"prompt_tokens":1}}}"#),
+            None
+        );
+        assert_eq!(
+            usage(r#"{"choices":[{"message":{"content":"\"usage\":{\"prompt_tokens\":9}"}}]}"#),
+            None
+        );
         assert_eq!(usage(r#"{"choices":[{"usage":{"prompt_tokens":9}}]}"#), None);
     }
 
     #[test]
     fn odd_types_in_usage_are_ignored() {
         for odd in [
-            r#""text""#, "null", "-1", "1.5", "1e3", "[]", "[7]", "{}", r#"{"prompt_tokens":7}"#, "true",
-            "", ",", "}}}}", "]]]]", r#""\"#,
+            r#""text""#,
+            "null",
+            "-1",
+            "1.5",
+            "1e3",
+            "[]",
+            "[7]",
+            "{}",
+            r#"{"prompt_tokens":7}"#,
+            "true",
+            "",
+            ",",
+            "}}}}",
+            "]]]]",
+            r#""\"#,
         ] {
-            assert_eq!(usage(&format!(r#"{{"usage":{odd}}}"#)).map(|usage| usage.completion_tokens), if odd == r#"{"prompt_tokens":7}"# { Some(0) } else { None }, "{odd}");
+            assert_eq!(
+                usage(&format!(r#"{{"usage":{odd}}}"#)).map(|usage| usage.completion_tokens),
+                if odd == r#"{"prompt_tokens":7}"# { Some(0) } else { None },
+                "{odd}"
+            );
             assert_eq!(usage(&format!(r#"{{"usage":{{"prompt_tokens":{odd}}}}}"#)), None, "{odd}");
-            let details = format!(r#"{{"usage":{{"prompt_tokens":3,"prompt_tokens_details":{odd}}}}}"#);
+            let details =
+                format!(r#"{{"usage":{{"prompt_tokens":3,"prompt_tokens_details":{odd}}}}}"#);
             assert_eq!(usage(&details), tokens(3, 0, None), "{odd}");
         }
-        assert_eq!(usage(r#"{"usage":{"prompt_tokens":99999999999999999999999}}"#), tokens(u64::MAX, 0, None));
+        assert_eq!(
+            usage(r#"{"usage":{"prompt_tokens":99999999999999999999999}}"#),
+            tokens(u64::MAX, 0, None)
+        );
     }
 
     #[test]

@@ -17,23 +17,46 @@ fn value() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         (0..200_u32).prop_map(Value::from),
-        any::<f64>().prop_filter("JSON has finite numbers only", |n| n.is_finite()).prop_map(Value::from),
+        prop::collection::vec(0..200_000_u32, 0..5).prop_map(Value::from),
+        any::<f64>()
+            .prop_filter("JSON has finite numbers only", |n| n.is_finite())
+            .prop_map(Value::from),
         ".{0,12}".prop_map(Value::from),
         "[a-z/\\-.]{1,8}".prop_map(Value::from),
     ];
     leaf.prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-            prop::collection::vec((key(), inner), 0..4).prop_map(|fields| fields.into_iter().collect()),
+            prop::collection::vec((key(), inner), 0..4)
+                .prop_map(|fields| fields.into_iter().collect()),
         ]
     })
 }
 
 fn key() -> impl Strategy<Value = String> {
     let known = [
-        "model", "stream", "stream_options", "include_usage", "max_tokens", "max_completion_tokens",
-        "n", "best_of", "cache_salt", "user", "messages", "tools", "functions", "prompt", "input",
-        "inputs", "text", "parameters", "sampling_params", "max_new_tokens", "system", "Model",
+        "model",
+        "stream",
+        "stream_options",
+        "include_usage",
+        "max_tokens",
+        "max_completion_tokens",
+        "n",
+        "best_of",
+        "cache_salt",
+        "user",
+        "messages",
+        "tools",
+        "functions",
+        "prompt",
+        "input",
+        "inputs",
+        "text",
+        "parameters",
+        "sampling_params",
+        "max_new_tokens",
+        "system",
+        "Model",
     ];
     prop_oneof![4 => prop::sample::select(known.to_vec()).prop_map(String::from), 1 => ".{0,6}"]
 }
@@ -49,13 +72,18 @@ fn good_field() -> impl Strategy<Value = (String, Value)> {
     ];
     let flag = prop_oneof![any::<bool>().prop_map(Value::from), Just(Value::Null)];
     prop_oneof![
-        "[ -~]{1,8}".prop_map(|name| ("model".to_owned(), Value::from(name.trim().to_owned() + "x"))),
+        "[ -~]{1,8}"
+            .prop_map(|name| ("model".to_owned(), Value::from(name.trim().to_owned() + "x"))),
         (words(&["max_tokens", "max_completion_tokens", "max_new_tokens", "n", "best_of"]), count)
             .prop_map(|(key, count)| (key.to_owned(), count)),
         flag.clone().prop_map(|flag| ("stream".to_owned(), flag)),
         flag.prop_map(|flag| ("stream_options".to_owned(), json!({"include_usage": flag}))),
-        (words(&["user", "cache_salt"]), ".{0,8}").prop_map(|(key, text)| (key.to_owned(), Value::from(text))),
-        (words(&["messages", "tools", "functions", "prompt", "input", "text", "extra", "seed"]), value())
+        (words(&["user", "cache_salt"]), ".{0,8}")
+            .prop_map(|(key, text)| (key.to_owned(), Value::from(text))),
+        (
+            words(&["messages", "tools", "functions", "prompt", "input", "text", "extra", "seed"]),
+            value()
+        )
             .prop_map(|(key, value)| (key.to_owned(), value)),
     ]
 }
@@ -105,12 +133,52 @@ fn damaged() -> impl Strategy<Value = Vec<u8>> {
 
 fn stream() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop::sample::select(vec![
-        "data: ", "data:", "data", "event: ", "event:error", ": ping", "id: 1", "\n", "\n\n", "\r", "\r\n",
-        "\r\n\r\n", " ", "[DONE]", "\u{feff}", "\"", "\\", "{", "}", "[", "]", ":", ",", "null", "-1", "12",
-        "1.5", "\"usage\":{", "\"prompt_tokens\":", "\"completion_tokens\":", "\"prompt_tokens_details\":{",
-        "\"cached_tokens\":", "\"choices\":[{\"delta\":{", "\"content\":\"", "\"text\":\"x\"", "\"type\":\"",
-        "message_stop\"", "response.completed\"", "\"response\":{", "\"message\":{", "\"error\":{", "\"token\":{",
-        "\"generated_text\":\"", "\"details\":{\"generated_tokens\":3}", "\"meta_info\":{", "é",
+        "data: ",
+        "data:",
+        "data",
+        "event: ",
+        "event:error",
+        ": ping",
+        "id: 1",
+        "\n",
+        "\n\n",
+        "\r",
+        "\r\n",
+        "\r\n\r\n",
+        " ",
+        "[DONE]",
+        "\u{feff}",
+        "\"",
+        "\\",
+        "{",
+        "}",
+        "[",
+        "]",
+        ":",
+        ",",
+        "null",
+        "-1",
+        "12",
+        "1.5",
+        "\"usage\":{",
+        "\"prompt_tokens\":",
+        "\"completion_tokens\":",
+        "\"prompt_tokens_details\":{",
+        "\"cached_tokens\":",
+        "\"choices\":[{\"delta\":{",
+        "\"content\":\"",
+        "\"text\":\"x\"",
+        "\"type\":\"",
+        "message_stop\"",
+        "response.completed\"",
+        "\"response\":{",
+        "\"message\":{",
+        "\"error\":{",
+        "\"token\":{",
+        "\"generated_text\":\"",
+        "\"details\":{\"generated_tokens\":3}",
+        "\"meta_info\":{",
+        "é",
         "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n",
         "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":3}}\r\n\r\n",
     ]);
@@ -133,16 +201,17 @@ fn serialised(turns: &[Value], style: Style) -> String {
     let body = json!({"model": "m", "messages": turns, "stream": true});
     match style {
         Style::JavaScript => body.to_string(),
-        Style::Indented => serde_json::to_string_pretty(&body).unwrap(),
+        Style::Indented => serde_json::to_string_pretty(&body).expect("a value always serialises"),
         Style::Python => {
-            let turns: Vec<String> = turns.iter().map(|turn| turn.to_string().replace(':', ": ")).collect();
+            let turns: Vec<String> =
+                turns.iter().map(|turn| turn.to_string().replace(':', ": ")).collect();
             format!(r#"{{"model": "m", "messages": [{}], "stream": true}}"#, turns.join(", "))
         }
     }
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1000))]
+    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_body_is_read_as_serde_json_reads_it(route in route(), text in text()) {

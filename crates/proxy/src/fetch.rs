@@ -8,7 +8,7 @@ use gateway::{Fetch, FetchError, Fetched};
 use types::{EndpointAddress, EndpointId};
 
 use crate::timer::{Timer, deadline_in};
-use crate::upstream::{Http1Body, Pool, Progress, exchange};
+use crate::upstream::{HeadFault, Http1Body, Pool, Progress, exchange};
 
 /// Idle connections of questions are kept for as long as engines do (uvicorn: 5 s).
 const IDLE_MAX: Duration = Duration::from_secs(3);
@@ -81,6 +81,7 @@ impl Fetcher {
                     return Ok(Fetched { status: head.status, body });
                 }
                 Err(unanswered) if unanswered.stale_connection => {}
+                Err(unanswered) if matches!(unanswered.fault, HeadFault::Timeout) => return Err(FetchError::Timeout),
                 Err(_) => return Err(FetchError::Broken),
             }
         }

@@ -115,10 +115,6 @@ impl Fields {
         class
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.fields.len()
-    }
-
     pub(crate) fn name(&self, field: &Field) -> &[u8] {
         &self.bytes[field.name.start as usize..field.name.end as usize]
     }

@@ -27,7 +27,7 @@ use crate::upstream::{
 };
 
 /// Bytes that are held back at most while an answer is not yet committed.
-const HELD_BYTES_MAX: usize = 256 * 1024;
+const HELD_BYTES_MAX: usize = 16 * 1024;
 
 /// What one thread needs to forward requests.
 pub(crate) struct Traffic {
@@ -215,9 +215,10 @@ impl Traffic {
         let content_type = begun.head.fields.get_str(Class::ContentType);
         let encoded = begun.head.fields.get(Class::ContentEncoding).is_some();
         exchange.watch(content_type.filter(|_| !encoded));
+        let is_event_stream = exchange.is_event_stream();
         let Begun { source, held, .. } = &mut begun;
         let result = std::future::poll_fn(|cx| {
-            while held.is_empty() && !source.ended() {
+            while !source.ended() && (held.is_empty() || (is_event_stream && is_half_an_event(held))) {
                 let mut keep = |bytes: &[u8], runs: &[std::ops::Range<usize>]| {
                     for run in runs {
                         held.extend_from_slice(&bytes[run.clone()]);
@@ -238,7 +239,6 @@ impl Traffic {
         })
         .await;
         result?;
-        debug_assert!(begun.held.len() <= HELD_BYTES_MAX, "one read is far smaller");
         if begun.held.is_empty() {
             if exchange.is_event_stream() && begun.head.status == 200 {
                 return Err(Failure::EmptyStream);
@@ -299,6 +299,14 @@ impl Traffic {
         let id = openai::model_id(path).unwrap_or_default();
         catalog.cards.get(id.as_str()).map(openai::card).ok_or_else(|| gateway::model_not_found(&catalog, &id))
     }
+}
+
+/// Whether the first event of a stream is not complete yet. Until it is, nobody can tell whether it
+/// is an error, which still can have a status. Comments (heartbeats) count as events here: they
+/// are sent so that somebody sees them.
+fn is_half_an_event(held: &[u8]) -> bool {
+    let has = |blank_line: &[u8]| memchr::memmem::find(held, blank_line).is_some();
+    held.len() < HELD_BYTES_MAX && !has(b"\n\n") && !has(b"\r\n\r\n") && !has(b"\r\r")
 }
 
 fn failure_of(fault: &HeadFault) -> Failure {

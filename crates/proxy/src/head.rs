@@ -22,16 +22,6 @@ pub(crate) enum Version {
     Http2,
 }
 
-impl Version {
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Http10 => "HTTP/1.0",
-            Self::Http11 => "HTTP/1.1",
-            Self::Http2 => "HTTP/2",
-        }
-    }
-}
-
 /// Method, target and fields of one request.
 #[derive(Debug)]
 pub(crate) struct RequestHead {

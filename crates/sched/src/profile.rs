@@ -219,6 +219,9 @@ fn remove(
     filter: &'static str,
     mut receipt: Option<&mut Receipt>,
 ) -> usize {
+    if keep.iter().all(|keep| *keep) {
+        return candidates.len();
+    }
     let mut kept = 0;
     for at in 0..candidates.len() {
         if keep[at] {

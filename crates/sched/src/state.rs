@@ -150,7 +150,7 @@ impl EndpointState {
     /// A snapshot for one decision; `matched_blocks` and `saturation` are left at zero.
     pub fn observe(&self, adapter: Option<AdapterId>, now: Timestamp) -> Candidate {
         let scraped_at = self.scraped_at.load(Ordering::Acquire);
-        let age = (scraped_at != NEVER).then(|| now.since(Timestamp(scraped_at)));
+        let age = (scraped_at != NEVER).then(|| now.as_nanos().saturating_sub(scraped_at));
         let stale_after = self.stale_after.load(Ordering::Relaxed);
         let in_flight = self.in_flight();
         let mut scraped = self.scraped();
@@ -173,9 +173,9 @@ impl EndpointState {
             running: ledger.running,
             in_flight,
             prefill_tokens: self.prefill_tokens(),
-            age,
+            age: age.map(Duration::from_nanos),
             freshness,
-            stale: age.is_some_and(|age| nanos(age) > stale_after),
+            stale: age.is_some_and(|age| age > stale_after),
             lora,
             matched_blocks: 0,
             health,

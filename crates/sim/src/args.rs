@@ -104,7 +104,8 @@ impl Args {
     /// group names one.
     pub fn specs(&self) -> Result<Vec<ServerSpec>, RunError> {
         let whole = Group { count: Some(self.count), ..Group::default() };
-        let groups = if self.servers.is_empty() { std::slice::from_ref(&whole) } else { &self.servers };
+        let groups =
+            if self.servers.is_empty() { std::slice::from_ref(&whole) } else { &self.servers };
         let total: usize = groups.iter().map(|group| usize::from(group.count.unwrap_or(1))).sum();
         let mut next_port = self.port;
         let mut specs = Vec::with_capacity(total);
@@ -132,7 +133,11 @@ pub async fn run(args: Args) -> Result<(), RunError> {
         writeln!(out, "{:<34} {:>9} {:>6}  {:<10} source", "name", "KV tokens", "seqs", "error")?;
         for row in TABLE {
             let (name, tokens, sequences) = (row.name, row.kv_tokens, row.sequences_max);
-            writeln!(out, "{name:<34} {tokens:>9} {sequences:>6}  {:<10} {}", row.error, row.source)?;
+            writeln!(
+                out,
+                "{name:<34} {tokens:>9} {sequences:>6}  {:<10} {}",
+                row.error, row.source
+            )?;
         }
         return Ok(());
     }

@@ -44,6 +44,8 @@ pub struct ServerSpec {
     pub max_model_len: Option<u32>,
     /// KV blocks.
     pub block_count: Option<u32>,
+    /// An idle connection is closed after so long; uvicorn's default of 5 s.
+    pub keep_alive: Duration,
 }
 
 impl Default for ServerSpec {
@@ -65,6 +67,7 @@ impl Default for ServerSpec {
             max_num_queued_reqs: None,
             max_model_len: None,
             block_count: None,
+            keep_alive: Duration::from_secs(5),
         }
     }
 }
@@ -74,12 +77,7 @@ impl ServerSpec {
     /// [`Fleet::start`].
     pub fn new(engine: EngineKind, hardware: &str) -> Self {
         let model = Hardware::find(hardware).map_or(hardware, |row| row.model);
-        Self {
-            engine,
-            hardware: hardware.to_owned(),
-            model: model.to_owned(),
-            ..Self::default()
-        }
+        Self { engine, hardware: hardware.to_owned(), model: model.to_owned(), ..Self::default() }
     }
 }
 
@@ -114,10 +112,9 @@ impl Fleet {
         let mut fleet = Self { servers: Vec::new(), control: None, tasks: Vec::new() };
         for spec in specs {
             let listener = bind(spec.bind).await?;
-            let address = listener.local_addr().map_err(|source| StartError::Bind {
-                address: spec.bind,
-                source,
-            })?;
+            let address = listener
+                .local_addr()
+                .map_err(|source| StartError::Bind { address: spec.bind, source })?;
             let server = Arc::new(Server::new(spec, address)?);
             fleet.tasks.push(tokio::spawn(server::drive(server.clone())));
             fleet.tasks.push(tokio::spawn(server::listen(server.clone(), listener)));

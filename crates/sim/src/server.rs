@@ -11,8 +11,10 @@ mod drive;
 mod generation;
 mod listen;
 mod log;
+mod manner;
 mod models;
 mod route;
+mod sink;
 mod stream;
 
 use std::collections::BTreeMap;

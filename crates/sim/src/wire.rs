@@ -64,6 +64,15 @@ impl Connection {
         std::future::pending().await
     }
 
+    /// Waits for the first byte of a request. False: none came within `idle`.
+    pub(crate) async fn awaits_request(&mut self, idle: Duration) -> bool {
+        if !self.input.is_empty() {
+            return true;
+        }
+        let first = self.stream.read_buf(&mut self.input);
+        matches!(tokio::time::timeout(idle, first).await, Ok(Ok(count)) if count > 0)
+    }
+
     /// Writes a response head.
     pub(crate) fn head(&mut self, status: u16, headers: &[(&str, &str)], framing: Framing) {
         self.framing = framing;

@@ -149,8 +149,8 @@ describe('failures', () => {
     });
   });
 
-  test('a body without a model is a bad request', async () => {
-    await assert.rejects(client.post('/chat/completions', { body: { messages } }), OpenAI.BadRequestError);
+  test('a model that is no name is a bad request', async () => {
+    await assert.rejects(client.post('/chat/completions', { body: { model: 7, messages } }), OpenAI.BadRequestError);
   });
 
   test('a full engine is a rate limit with its time', async () => {

@@ -22,10 +22,22 @@ def test_an_unknown_model_is_not_found_and_named(client):
     assert "llama-3.1-9b" in caught.value.message
 
 
-def test_a_body_without_a_model_is_a_bad_request(client):
+def test_a_model_that_is_no_name_is_a_bad_request(client):
     with pytest.raises(openai.BadRequestError) as caught:
-        client.post("/chat/completions", body={"messages": HELLO}, cast_to=object)
+        client.post("/chat/completions", body={"model": 7, "messages": HELLO}, cast_to=object)
     assert caught.value.param == "model"
+
+
+def test_a_prompt_is_never_repeated_in_an_error(client, model):
+    secret = "the launch code is 0000"
+    with pytest.raises(openai.BadRequestError) as caught:
+        client.post(
+            "/chat/completions",
+            content=f'{{"model": "{model}", "messages": [{{"role": "user", "content": "{secret}" "oops"}}]}}'.encode(),
+            options={"headers": {"content-type": "application/json"}},
+            cast_to=object,
+        )
+    assert secret not in caught.value.response.text
 
 
 def test_an_engines_own_refusal_arrives_as_it_was(client, model):
@@ -48,29 +60,32 @@ def test_a_full_engine_is_a_rate_limit_with_its_time(client, model, endpoints):
 
 def test_a_full_pool_is_a_rate_limit_of_the_gateways_own(url, model):
     # Each endpoint runs 8 at once and is full when 32 wait (the default).
-    most = 2 * (8 + 32) + 60
+    streams = 2 * (8 + 32) + 40
 
-    async def fill() -> openai.RateLimitError:
+    async def ask(client: openai.AsyncOpenAI, **more: object):
+        return await client.chat.completions.create(model=model, messages=HELLO, max_tokens=4000, extra_body=LONG, **more)
+
+    async def fill_and_ask_for_more() -> openai.RateLimitError:
         async with openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0, timeout=60) as client:
-            asked = [
-                asyncio.create_task(
-                    client.chat.completions.create(
-                        model=model, messages=HELLO, stream=True, max_tokens=4000, extra_body=LONG
-                    )
-                )
-                for _ in range(most)
-            ]
+            filling = [asyncio.create_task(ask(client, stream=True)) for _ in range(streams)]
             try:
-                done, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_EXCEPTION, timeout=30)
-                refused = [task.exception() for task in done if task.exception()]
-                assert refused, f"{most} streams at once and none refused"
-                return refused[0]
+                return await more_until_refused(client)
             finally:
-                for task in asked:
+                for task in filling:
                     task.cancel()
+                await asyncio.gather(*filling, return_exceptions=True)
 
-    refusal = asyncio.run(fill())
-    assert isinstance(refusal, openai.RateLimitError), refusal
+    async def more_until_refused(client: openai.AsyncOpenAI) -> openai.RateLimitError:
+        for _ in range(100):  # a burst may get in before the engines report it
+            try:
+                await ask(client, timeout=0.2)
+            except openai.APITimeoutError:
+                continue
+            except openai.RateLimitError as refusal:
+                return refusal
+        pytest.fail(f"{streams} streams at once, and there was room for 100 requests more")
+
+    refusal = asyncio.run(fill_and_ask_for_more())
     assert int(refusal.response.headers["retry-after"]) >= 1
     assert refusal.response.headers["x-wicketgate-component"]
 
@@ -87,12 +102,24 @@ def test_an_error_of_an_endpoint_is_a_server_error(client, model, endpoints):
         client.chat.completions.create(model=model, messages=HELLO)
 
 
-def test_one_overloaded_answer_is_hidden_by_another_endpoint(client, model, endpoints):
+def test_an_overloaded_answer_of_one_endpoint_is_hidden_by_another(client, model, admin, endpoints):
+    def retries() -> float:
+        lines = httpx2.get(f"{admin}/metrics").text.splitlines()
+        return sum(float(line.split()[-1]) for line in lines if line.startswith("wicketgate_retries_total{"))
+
     endpoints.http.post(
         f"{endpoints.urls[0]}/admin/fault", json={"kind": "error", "status": 503}
     ).raise_for_status()
-    for _ in range(6):
-        assert client.chat.completions.create(model=model, messages=HELLO, max_tokens=1).choices
+    before = retries()
+    for _ in range(50):
+        # Retries have a budget, of which other tests may have used some: then the 503 is seen.
+        try:
+            assert client.chat.completions.create(model=model, messages=HELLO, max_tokens=1).choices
+        except openai.InternalServerError:
+            continue
+        if retries() > before:
+            return
+    pytest.fail("none of 50 requests was tried again at the other endpoint")
 
 
 def test_the_clients_own_timeout_ends_the_request_at_the_endpoint(client, model, sent, endpoints):
@@ -132,7 +159,11 @@ def test_an_error_event_within_a_stream_is_raised(client, model, endpoints):
 
 
 def test_errors_are_json_objects_that_name_the_part_that_failed(url):
-    answer = httpx2.post(f"{url}/v1/chat/completions", content=b'{"model": "x", "model": "y"}')
+    answer = httpx2.post(
+        f"{url}/v1/chat/completions",
+        content=b'{"model": "x", "model": "y"}',
+        headers={"content-type": "application/json"},
+    )
     assert answer.status_code == 400
     assert answer.headers["x-wicketgate-component"] == "edge"
     assert answer.json()["error"]["type"] == "invalid_request_error"

@@ -16,7 +16,12 @@ pub(crate) fn fmt(workspace: &Workspace) -> Result<Outcome> {
     for manifest in manifests(workspace)? {
         let mut command = workspace.cargo();
         command.args(["fmt", "--all", "--check", "--manifest-path"]).arg(&manifest);
-        outcome.tally += Tally::of(run("cargo fmt", &mut command, None, Show::All)?.success);
+        command.args(["--", "--files-with-diff"]);
+        let finished = run("cargo fmt", &mut command, None, Show::All)?;
+        if !finished.success {
+            println!("    not formatted: the files above; run `cargo fmt --all`");
+        }
+        outcome.tally += Tally::of(finished.success);
     }
     Ok(outcome)
 }

@@ -30,7 +30,12 @@ pub(crate) fn python(workspace: &Workspace) -> Result<Outcome> {
 pub(crate) fn node(workspace: &Workspace) -> Result<Outcome> {
     tools::node::sdk_packages(workspace, &Cache::open()?)?;
     let mut command = Command::new("node");
-    command.args(["--test", "--test-reporter=spec", "--test-concurrency=1", "tests/sdk/node/"]);
+    command.args([
+        "--test",
+        "--test-reporter=spec",
+        "--test-concurrency=1",
+        "tests/sdk/node/sdk.test.mjs",
+    ]);
     with_fleet(workspace, "sdk-node", &mut command, totals::node)
 }
 

@@ -12,6 +12,7 @@ pub(crate) fn check(workspace: &Workspace, files: &[TextFile]) -> Result<Finding
     let documents: HashMap<&Path, &TextFile> = files
         .iter()
         .filter(|file| has_extension(&file.path, "md") && !is_data(&file.path))
+        .filter(|file| !is_fragment(&file.path))
         .map(|file| (file.path.as_path(), file))
         .collect();
     let mut findings = Findings::default();
@@ -26,6 +27,11 @@ pub(crate) fn check(workspace: &Workspace, files: &[TextFile]) -> Result<Finding
     }
     findings.errors.sort();
     Ok(findings)
+}
+
+/// Text that a generator puts into a document elsewhere, where its links are checked.
+fn is_fragment(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str() == "src")
 }
 
 fn problem(
@@ -166,6 +172,12 @@ mod tests {
     #[test]
     fn code_is_not_searched_for_links() {
         assert!(errors("`[x](gone)`\n```\n[x](gone)\n```\n").is_empty());
+    }
+
+    #[test]
+    fn a_fragment_is_checked_where_it_is_used() {
+        assert!(is_fragment(Path::new("crates/config/src/reference/intro.md")));
+        assert!(!is_fragment(Path::new("docs/configuration.md")));
     }
 
     #[test]

@@ -29,7 +29,10 @@ fn keys_and_types_may_be_cut_anywhere() {
 #[test]
 fn a_long_key_or_type_equals_nothing() {
     let long = "usage".repeat(20);
-    assert_eq!(facts(&format!(r#"{{"{long}":{{"prompt_tokens":1}},"type":"{long}.delta"}}"#)).counts, Counts::default());
+    assert_eq!(
+        facts(&format!(r#"{{"{long}":{{"prompt_tokens":1}},"type":"{long}.delta"}}"#)).counts,
+        Counts::default()
+    );
 }
 
 #[test]
@@ -52,8 +55,17 @@ fn odd_nesting_is_stepped_over() {
 #[test]
 fn what_follows_something_odd_is_still_read() {
     for odd in [
-        "1", "-1.5e3", "true", "null", r#""\"{[""#, r#"["}",{"]":"{"}]"#, "{}", "[]", r#"{"a":{"b":[]}}"#,
-        r#""\\""#, r#""\\\"""#,
+        "1",
+        "-1.5e3",
+        "true",
+        "null",
+        r#""\"{[""#,
+        r#"["}",{"]":"{"}]"#,
+        "{}",
+        "[]",
+        r#"{"a":{"b":[]}}"#,
+        r#""\\""#,
+        r#""\\\"""#,
     ] {
         for key in ["x", "usage", "choices", "error_code", "type", "text"] {
             let text = format!(r#"{{"{key}":{odd},"usage":{{"prompt_tokens":3}}}}"#);

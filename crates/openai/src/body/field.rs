@@ -22,7 +22,9 @@ pub(super) enum Field {
     CacheSalt,
     User,
     /// Part of the prompt; lower ranks are rendered first.
-    Prompt { rank: u8 },
+    Prompt {
+        rank: u8,
+    },
 }
 
 const TOOLS: Field = Field::Prompt { rank: 0 };

@@ -56,7 +56,8 @@ pub fn scan_multipart(content_type: &str, body: &[u8], limits: &Limits) -> Resul
             return Err(invalid(content, "a part without content still needs its own line"));
         }
         let end = finder.find(rest).map(|found| content + found);
-        let end = end.ok_or_else(|| invalid(body.len(), "the body ends without its closing boundary"))?;
+        let end =
+            end.ok_or_else(|| invalid(body.len(), "the body ends without its closing boundary"))?;
         form.part(body, &part, content..end)?;
         at = end + delimiter.len();
     }
@@ -149,8 +150,9 @@ fn part(body: &[u8], at: usize) -> Result<(Part, usize), BodyError> {
         .map_err(|_| invalid(at, "the header lines of a part must be UTF-8"))?;
     let mut part = None;
     for line in head.split("\r\n") {
-        let (name, value) =
-            line.split_once(':').ok_or_else(|| invalid(at, "a header line of a part needs a colon"))?;
+        let (name, value) = line
+            .split_once(':')
+            .ok_or_else(|| invalid(at, "a header line of a part needs a colon"))?;
         if value.contains(|c: char| c.is_control() && c != '\t') || !is_token(name) {
             return Err(invalid(at, "a header line of a part holds characters that it must not"));
         }
@@ -174,7 +176,10 @@ fn part(body: &[u8], at: usize) -> Result<(Part, usize), BodyError> {
 }
 
 fn is_token(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
 fn disposition(value: &str, at: usize) -> Option<Part> {
@@ -210,7 +215,8 @@ const FIELDS: [&str; 4] = ["model", "stream", "prompt", "user"];
 
 impl Form<'_> {
     fn part(&mut self, body: &[u8], part: &Part, content: Range<usize>) -> Result<(), BodyError> {
-        let Some(index) = FIELDS.iter().position(|field| field.eq_ignore_ascii_case(&part.name)) else {
+        let Some(index) = FIELDS.iter().position(|field| field.eq_ignore_ascii_case(&part.name))
+        else {
             return Ok(());
         };
         let name = FIELDS[index];
@@ -222,12 +228,18 @@ impl Form<'_> {
             return refused(BodyErrorKind::DuplicateField, "give each field once");
         }
         if part.is_file {
-            let kind = if name == "model" { BodyErrorKind::InvalidModel } else { BodyErrorKind::InvalidField };
+            let kind = if name == "model" {
+                BodyErrorKind::InvalidModel
+            } else {
+                BodyErrorKind::InvalidField
+            };
             return refused(kind, "send it as a plain form field, without a file name");
         }
         let text = std::str::from_utf8(body.get(content.clone()).unwrap_or_default());
         match (name, text) {
-            ("model", Ok(text)) if text.len() <= self.limits.model_bytes_max && has_model_charset(text) => {
+            ("model", Ok(text))
+                if text.len() <= self.limits.model_bytes_max && has_model_charset(text) =>
+            {
                 self.body.model = Some(Model { name: text.to_owned(), literal: content });
             }
             ("model", _) => {

@@ -48,7 +48,10 @@ fn check_encoding(body: &[u8]) -> Result<(), BodyError> {
         return Err(refused(0, "leave out the byte order mark"));
     }
     // UTF-16 and UTF-32 have a mark or a zero byte within the first two bytes of any JSON text.
-    if body.starts_with(b"\xff\xfe") || body.starts_with(b"\xfe\xff") || body.iter().take(2).any(|byte| *byte == 0) {
+    if body.starts_with(b"\xff\xfe")
+        || body.starts_with(b"\xfe\xff")
+        || body.iter().take(2).any(|byte| *byte == 0)
+    {
         return Err(refused(0, "send the JSON as UTF-8"));
     }
     if simdutf8::basic::from_utf8(body).is_ok() {
@@ -93,7 +96,12 @@ struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    fn add(&mut self, route: Route, body: &'a [u8], key: &Literal) -> Result<Cow<'a, str>, BodyError> {
+    fn add(
+        &mut self,
+        route: Route,
+        body: &'a [u8],
+        key: &Literal,
+    ) -> Result<Cow<'a, str>, BodyError> {
         let at = key.inside.start - 1;
         if key.inside.len() > KEY_BYTES_MAX {
             return Err(BodyError::json(at, "a field name may have 1024 bytes"));
@@ -145,11 +153,15 @@ impl Reader<'_> {
         match field {
             Field::Model => self.body.model = self.model(scanner.bytes, at, value)?,
             Field::Stream => self.body.stream = flag(at, value, name)?,
-            Field::MaxCompletionTokens => self.tokens_max[0] = count(scanner.bytes, at, value, name)?,
+            Field::MaxCompletionTokens => {
+                self.tokens_max[0] = count(scanner.bytes, at, value, name)?
+            }
             Field::MaxOutputTokens => self.tokens_max[1] = count(scanner.bytes, at, value, name)?,
             Field::MaxTokens => self.tokens_max[2] = count(scanner.bytes, at, value, name)?,
             Field::MaxNewTokens => self.tokens_max[3] = count(scanner.bytes, at, value, name)?,
-            Field::N | Field::BestOf => self.choices(at, count(scanner.bytes, at, value, name)?, name)?,
+            Field::N | Field::BestOf => {
+                self.choices(at, count(scanner.bytes, at, value, name)?, name)?
+            }
             Field::CacheSalt => self.body.cache_salt = text_range(value),
             Field::User => self.body.user = text_range(value),
             Field::Prompt { .. } | Field::StreamOptions | Field::Sampling => {}
@@ -158,7 +170,8 @@ impl Reader<'_> {
     }
 
     fn model(&self, body: &[u8], at: usize, value: Value) -> Result<Option<Model>, BodyError> {
-        let refused = |wanted| Err(BodyError::new(BodyErrorKind::InvalidModel, at, wanted).about("model"));
+        let refused =
+            |wanted| Err(BodyError::new(BodyErrorKind::InvalidModel, at, wanted).about("model"));
         let literal = match value {
             Value::String(literal) => literal,
             Value::Null => return Ok(None),
@@ -214,7 +227,11 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn stream_options(&mut self, scanner: &mut Scanner<'_>, name: &'static str) -> Result<(), BodyError> {
+    fn stream_options(
+        &mut self,
+        scanner: &mut Scanner<'_>,
+        name: &'static str,
+    ) -> Result<(), BodyError> {
         if scanner.peek() != Some(b'{') {
             return scanner.value(1).map(|_| ());
         }
@@ -310,7 +327,8 @@ fn count(
         Value::Null => return Ok(None),
         _ => return Err(invalid(at, name, "it must be a whole number")),
     };
-    let text = body.get(range).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
+    let text =
+        body.get(range).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
     if let Ok(count) = text.parse() {
         return Ok(Some(count));
     }

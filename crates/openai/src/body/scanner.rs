@@ -11,6 +11,9 @@ use crate::stops;
 /// Levels for which a bit tells array from object.
 const DEPTH_MAX: u16 = 128;
 
+/// A number of so many digits is far from a double's limit of 308.
+const DIGITS_PLAIN: usize = 200;
+
 /// A string shorter than this is not looked at for inline media.
 const MEDIA_BYTES_MIN: usize = 1024;
 
@@ -144,6 +147,7 @@ impl<'a> Scanner<'a> {
                 Some(b't') => self.word(b"true")?,
                 Some(b'f') => self.word(b"false")?,
                 Some(b'n') => self.word(b"null")?,
+                Some(b'1'..=b'9') if objects & 1 == 0 && self.skip_integers() => continue,
                 _ => {
                     self.number()?;
                 }
@@ -205,7 +209,10 @@ impl<'a> Scanner<'a> {
                 }
                 Some(b'\\') => {
                     escaped = true;
-                    at += self.escape(at)?;
+                    // Escapes come in runs (`\n\n`, `\u4eba\u5de5`).
+                    while self.bytes.get(at) == Some(&b'\\') {
+                        at += self.escape(at)?;
+                    }
                 }
                 Some(_) => {
                     let wanted = "write control characters in strings as escapes such as \\n";
@@ -221,13 +228,14 @@ impl<'a> Scanner<'a> {
     fn escape(&self, at: usize) -> Result<usize, BodyError> {
         match self.bytes.get(at + 1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
-            Some(b'u') => {
-                let digits = self.bytes.get(at + 2..at + 6);
-                match digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
-                    true => Ok(6),
-                    false => Err(BodyError::json(at, "\\u needs four hexadecimal digits")),
+            Some(b'u') => match self.bytes.get(at + 2..).and_then(<[u8]>::first_chunk::<4>) {
+                Some(digits)
+                    if digits.iter().fold(true, |all, digit| all & digit.is_ascii_hexdigit()) =>
+                {
+                    Ok(6)
                 }
-            }
+                _ => Err(BodyError::json(at, "\\u needs four hexadecimal digits")),
+            },
             _ => Err(BodyError::json(at, "JSON has no such escape")),
         }
     }
@@ -251,7 +259,9 @@ impl<'a> Scanner<'a> {
         match self.peek() {
             Some(b'0') => self.at += 1,
             Some(b'1'..=b'9') => self.skip_digits(),
-            None => return Err(BodyError::json(self.at, "the body ends where a value is expected")),
+            None => {
+                return Err(BodyError::json(self.at, "the body ends where a value is expected"));
+            }
             Some(_) => return Err(BodyError::json(start, VALUE_WANTED)),
         }
         if self.peek() == Some(b'.') {
@@ -269,11 +279,33 @@ impl<'a> Scanner<'a> {
             self.digits()?;
             exponent_bytes = self.at - exponent;
         }
-        // 200 digits times 10^99 still fit a double; anything longer is worth a real look.
-        if (mantissa_bytes > 200 || exponent_bytes > 2) && !self.is_finite(start..self.at) {
+        // So many digits times 10^99 still fit a double; anything longer is worth a real look.
+        if (mantissa_bytes > DIGITS_PLAIN || exponent_bytes > 2) && !self.is_finite(start..self.at)
+        {
             return Err(BodyError::json(start, "a number must lie within a double's range"));
         }
         Ok(start..self.at)
+    }
+
+    /// Steps over whole numbers that another element follows: prompts may be long lists of token
+    /// ids. Whether it got on; if so, a value must come next.
+    fn skip_integers(&mut self) -> bool {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        let mut passed = 0;
+        while let Some(number) = rest.get(passed..).filter(|rest| matches!(rest, [b'1'..=b'9', ..]))
+        {
+            let digits = number.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            match number.get(digits..) {
+                Some([b',', b' ', ..]) if digits <= DIGITS_PLAIN => passed += digits + 2,
+                Some([b',', ..]) if digits <= DIGITS_PLAIN => passed += digits + 1,
+                _ => break,
+            }
+        }
+        self.at += passed;
+        if passed > 0 {
+            self.skip_space();
+        }
+        passed > 0
     }
 
     fn digits(&mut self) -> Result<(), BodyError> {
@@ -288,9 +320,8 @@ impl<'a> Scanner<'a> {
 
     #[inline]
     fn skip_digits(&mut self) {
-        while let Some(b'0'..=b'9') = self.peek() {
-            self.at += 1;
-        }
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        self.at += rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len());
     }
 
     fn is_finite(&self, range: Range<usize>) -> bool {

@@ -30,7 +30,9 @@ fn a_chat_stream_is_counted_to_its_end() {
 
 #[test]
 fn a_completions_stream_has_its_text_in_the_choice() {
-    let reader = read("data: {\"choices\":[{\"text\":\"x\"},{\"text\":\"\"}]}\n\ndata: {\"choices\":[{\"text\":\"\"}]}\n\n");
+    let reader = read(
+        "data: {\"choices\":[{\"text\":\"x\"},{\"text\":\"\"}]}\n\ndata: {\"choices\":[{\"text\":\"\"}]}\n\n",
+    );
     assert_eq!((reader.events(), reader.content_events()), (2, 1));
     assert_eq!(reader.first_event(), Some(EventKind::Content));
     assert!(!reader.done());
@@ -72,7 +74,8 @@ fn a_responses_stream_is_read_however_large_its_last_event() {
 
 #[test]
 fn a_failed_response_is_an_end_and_an_error() {
-    let reader = read("event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{}}\n\n");
+    let reader =
+        read("event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{}}\n\n");
     assert!(reader.done() && reader.error());
     let incomplete = read("data: {\"type\":\"response.incomplete\",\"response\":{}}\n\n");
     assert!(incomplete.done() && !incomplete.error());
@@ -115,7 +118,10 @@ fn an_error_in_a_stream_is_noticed_in_every_dialect() {
         assert!(reader.error() && !reader.done(), "{event}");
         assert_eq!(reader.first_event(), Some(EventKind::Error));
     }
-    assert!(!read("data: {\"error\":null}\n\ndata: {\"error\":false}\n\ndata: {\"error\":\"\"}\n\n").error());
+    assert!(
+        !read("data: {\"error\":null}\n\ndata: {\"error\":false}\n\ndata: {\"error\":\"\"}\n\n")
+            .error()
+    );
 }
 
 #[test]
@@ -137,7 +143,9 @@ fn comments_and_events_without_data_are_no_events() {
 
 #[test]
 fn data_over_several_lines_is_one_text() {
-    let reader = read("data: {\"choices\":[{\"delta\":\ndata: {\"content\":\"x\"}}],\ndata:\ndata: \"usage\":{\"prompt_tokens\":1}}\n\n");
+    let reader = read(
+        "data: {\"choices\":[{\"delta\":\ndata: {\"content\":\"x\"}}],\ndata:\ndata: \"usage\":{\"prompt_tokens\":1}}\n\n",
+    );
     assert_eq!((reader.events(), reader.content_events()), (1, 1));
     assert_eq!(reader.usage(), usage(1, 0, None));
     assert!(!read("data: [DO\ndata: NE]\n\n").done());
@@ -164,10 +172,28 @@ fn an_event_of_ours_fits_only_between_events() {
         reader.push(stream.as_bytes());
         reader.at_event_boundary()
     };
-    for stream in ["", "\n", ": ping\n", "data: x\n\n", "data: x\r\r", "data: x\r\n\r\n", "data: x\n\n: ping\n\n"] {
+    for stream in [
+        "",
+        "\n",
+        ": ping\n",
+        "data: x\n\n",
+        "data: x\r\r",
+        "data: x\r\n\r\n",
+        "data: x\n\n: ping\n\n",
+    ] {
         assert!(boundary(stream), "{stream:?}");
     }
-    for stream in ["d", ":", ": ping", "data:", "data: x", "data: x\n", "data: x\r\n", "event: y\n", "data: x\n\ni"] {
+    for stream in [
+        "d",
+        ":",
+        ": ping",
+        "data:",
+        "data: x",
+        "data: x\n",
+        "data: x\r\n",
+        "event: y\n",
+        "data: x\n\ni",
+    ] {
         assert!(!boundary(stream), "{stream:?}");
     }
 }
@@ -195,8 +221,24 @@ fn an_event_of_many_megabytes_needs_no_more_memory() {
 
 #[test]
 fn what_is_no_json_is_an_event_of_no_meaning() {
-    for data in ["", "x", "{", "}", "]]]]", "[[[[", "{\"usage\":", "\"", "{\"a\":\"\\", "{\"choices\":[[{", "\u{0}"] {
+    for data in [
+        "",
+        "x",
+        "{",
+        "}",
+        "]]]]",
+        "[[[[",
+        "{\"usage\":",
+        "\"",
+        "{\"a\":\"\\",
+        "{\"choices\":[[{",
+        "\u{0}",
+    ] {
         let reader = read(&format!("data: {data}\n\ndata: [DONE]\n\n"));
-        assert_eq!((reader.events(), reader.content_events(), reader.done()), (2, 0, true), "{data}");
+        assert_eq!(
+            (reader.events(), reader.content_events(), reader.done()),
+            (2, 0, true),
+            "{data}"
+        );
     }
 }

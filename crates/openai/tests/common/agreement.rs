@@ -34,7 +34,8 @@ pub(crate) fn body_is_read_as_serde_json_does(route: Route, bytes: &[u8]) {
 
 fn fields_agree(route: Route, bytes: &[u8], body: &Body, fields: &Map<String, Value>) {
     let field = |name: &str| fields.get(name).filter(|value| !value.is_null());
-    let model = field("model").map(|model| model.as_str().expect("a model that we accept is a string"));
+    let model =
+        field("model").map(|model| model.as_str().expect("a model that we accept is a string"));
     assert_eq!(body.model.as_ref().map(|model| model.name.as_str()), model);
     if let Some(model) = &body.model {
         assert!(is_model_name(&model.name));
@@ -51,7 +52,10 @@ fn fields_agree(route: Route, bytes: &[u8], body: &Body, fields: &Map<String, Va
             .iter()
             .filter_map(|name| field(name).and_then(Value::as_f64))
             .find(|tokens| *tokens >= 0.0);
-        assert_eq!(body.tokens_max.map(|tokens| tokens as f64), wanted.map(|tokens| tokens.min(u64::MAX as f64)));
+        assert_eq!(
+            body.tokens_max.map(|tokens| tokens as f64),
+            wanted.map(|tokens| tokens.min(u64::MAX as f64))
+        );
     }
     for (range, name) in [(&body.cache_salt, "cache_salt"), (&body.user, "user")] {
         let text = field(name).filter(|value| value.is_string());
@@ -64,7 +68,10 @@ fn fields_agree(route: Route, bytes: &[u8], body: &Body, fields: &Map<String, Va
         let mut read: Vec<_> = body.prompt.pieces(bytes).collect();
         assert_eq!(read.len(), wanted.len());
         // Of two fields of one rank, the one that stands first comes first.
-        if field("functions").is_some() && field("tools").is_some() && prompt_value(read[0], wanted[0]) != *wanted[0] {
+        if field("functions").is_some()
+            && field("tools").is_some()
+            && prompt_value(read[0], wanted[0]) != *wanted[0]
+        {
             read.swap(0, 1);
         }
         for (piece, wanted) in read.into_iter().zip(wanted) {
@@ -80,7 +87,8 @@ fn prompt_value(piece: &[u8], like: &Value) -> Value {
         Value::String(_) => ("\"", "\""),
         _ => ("", ""),
     };
-    serde_json::from_slice(&[before.as_bytes(), piece, after.as_bytes()].concat()).unwrap_or(Value::Null)
+    serde_json::from_slice(&[before.as_bytes(), piece, after.as_bytes()].concat())
+        .unwrap_or(Value::Null)
 }
 
 fn parsed(json: &[u8]) -> Value {

@@ -5,18 +5,14 @@
 //! A bit does not know its epoch, so an endpoint's last dense block is checked when it drops out:
 //! a whole prompt is recorded from its end to its start, hence a live block has live predecessors.
 
-use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::residency::Slots;
 use super::row::{Dense, Row, for_each_bit};
-use super::shard::{Table, shard_of, tag_of};
+use super::shard::{AHEAD, Table, prefetch, shard_of, tag_of};
 use super::word::Word;
 use crate::{BlockHash, Matches};
-
-/// Blocks whose cache lines are asked for together, so that their misses overlap.
-const AHEAD: usize = 16;
 
 pub(super) fn longest_matches(
     tables: &[Arc<Table>],
@@ -38,13 +34,7 @@ pub(super) fn longest_matches(
             at += 1;
         }
         (group, rest) = rest.split_at(rest.len().min(AHEAD));
-        if group.len() > 1 {
-            let lines = group.iter().map(|hash| {
-                let window = tables[shard_of(*hash, tables.len())].window(tag_of(*hash));
-                window[0].0[0].load(Ordering::Relaxed)
-            });
-            black_box(lines.fold(0, |sum, word| sum ^ word));
-        }
+        prefetch(tables, group);
     }
     walk.leave_dense(at);
 }
@@ -65,36 +55,22 @@ impl<'a> Walk<'a> {
         let table = &self.tables[shard_of(hash, self.tables.len())];
         let mut has_match = false;
         'window: for bucket in table.window(tag) {
-            let mut is_last = false;
-            for cell in &bucket.0 {
-                let word = Word(cell.load(Ordering::Acquire));
-                if word.tag() != tag {
-                    is_last |= word == Word::EMPTY;
-                    continue;
-                }
+            let (mut found, has_empty) = bucket.find(tag);
+            while found != 0 {
+                let word = Word(bucket.0[found.trailing_zeros() as usize].load(Ordering::Acquire));
+                found &= found - 1;
                 match word.as_row() {
                     None => {
                         self.leave_dense(at);
                         has_match |= self.advance(at, word.slot(), word.epoch());
                     }
                     Some(row) => {
-                        has_match |= match table.row(row) {
-                            Some(Row::Dense(dense)) => self.advance_dense(at, dense),
-                            Some(list) => {
-                                self.leave_dense(at);
-                                let mut has_match = false;
-                                list.for_each(|slot, epoch| {
-                                    has_match |= self.advance(at, slot, epoch);
-                                });
-                                has_match
-                            }
-                            None => false,
-                        };
+                        has_match |= table.row(row).is_some_and(|row| self.advance_row(at, row));
                         break 'window;
                     }
                 }
             }
-            if is_last {
+            if has_empty {
                 break;
             }
         }
@@ -115,6 +91,16 @@ impl<'a> Walk<'a> {
             self.matches.touched.push(slot);
         }
         true
+    }
+
+    fn advance_row(&mut self, at: usize, row: &'a Row) -> bool {
+        if let Row::Dense(dense) = row {
+            return self.advance_dense(at, dense);
+        }
+        self.leave_dense(at);
+        let mut has_match = false;
+        row.for_each(|slot, epoch| has_match |= self.advance(at, slot, epoch));
+        has_match
     }
 
     fn advance_dense(&mut self, at: usize, dense: &'a Dense) -> bool {

@@ -4,6 +4,7 @@
 
 mod writer;
 
+use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -30,6 +31,22 @@ pub(super) fn tag_of(hash: BlockHash) -> u32 {
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(super) struct Bucket(pub(super) [AtomicU64; BUCKET_WORDS]);
+
+impl Bucket {
+    /// Bits of the words with this tag, and whether the bucket has a never used word.
+    ///
+    /// Without branches: which word matches cannot be foreseen.
+    pub(super) fn find(&self, tag: u32) -> (u32, bool) {
+        let mut found = 0;
+        for (at, cell) in self.0.iter().enumerate() {
+            let word = Word(cell.load(Ordering::Acquire));
+            found |= u32::from(word.tag() == tag) << at;
+        }
+        // Buckets fill from the front, and no word becomes empty again.
+        let last = self.0[BUCKET_WORDS - 1].load(Ordering::Relaxed);
+        (found, Word(last) == Word::EMPTY)
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Table {
@@ -59,6 +76,11 @@ impl Table {
     pub(super) fn window(&self, tag: u32) -> &[Bucket] {
         let home = (u64::from(tag) * u64::from(self.homes)) >> 32;
         &self.buckets[home as usize..home as usize + PROBES]
+    }
+
+    /// Asks for the cache line where a block most likely lies, and waits for nothing.
+    pub(super) fn prefetch(&self, tag: u32) -> u64 {
+        self.window(tag)[0].0[0].load(Ordering::Relaxed)
     }
 
     pub(super) fn row(&self, row: usize) -> Option<&Row> {
@@ -103,6 +125,15 @@ impl Table {
 
 fn table_bytes(homes: u32, rows: usize) -> usize {
     (homes as usize + PROBES - 1) * size_of::<Bucket>() + rows * size_of::<OnceLock<Arc<Row>>>()
+}
+
+/// Blocks whose cache lines are asked for together, so that their misses overlap.
+pub(super) const AHEAD: usize = 16;
+
+/// Loads the lines of these blocks.
+pub(super) fn prefetch(tables: &[Arc<Table>], hashes: &[BlockHash]) {
+    let line = |hash: &BlockHash| tables[shard_of(*hash, tables.len())].prefetch(tag_of(*hash));
+    black_box(hashes.iter().map(line).fold(0, |sum, word| sum ^ word));
 }
 
 /// Memory of all shards together, and its bound.

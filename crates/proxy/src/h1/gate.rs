@@ -97,6 +97,9 @@ fn split_target(
     if method == Method::CONNECT {
         return Err(Turned::of(405, "method_not_allowed", "CONNECT is not served here"));
     }
+    if !target.iter().all(u8::is_ascii_graphic) {
+        return Err(Turned::bad("the request target has characters outside ASCII"));
+    }
     if target.contains(&b'#') {
         return Err(Turned::bad("the request target has a fragment"));
     }

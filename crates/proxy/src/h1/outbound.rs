@@ -50,10 +50,6 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
     /// Writes the parts; keeps what the client does not take now. An error shows at the next flush.
     pub(crate) fn write<S: AsyncWrite + Unpin>(&mut self, io: &mut S, cx: &mut Context<'_>, parts: &[&[u8]]) {
         let mut skip = 0;

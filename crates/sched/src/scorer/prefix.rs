@@ -5,9 +5,10 @@ use crate::{Candidate, RequestView};
 
 /// Matched blocks / blocks of the prompt.
 ///
-/// With [`Signals::Accounted`], a holder whose queue is longer than the bound
-/// `4 + 2 · mean queue` scores less in proportion, so that a hot prefix spreads to more endpoints
-/// as its load grows (bounded loads, as in consistent hashing).
+/// With [`Signals::Accounted`], a holder whose queue is longer than `4 + mean queue` scores less
+/// in proportion, so that a hot prefix spreads to more endpoints as its load grows (bounded
+/// loads, as in consistent hashing). With weights 2/2/3 a holder gives way once its queue is
+/// about 1.5 times that bound.
 ///
 /// Source: `prefix-cache-scorer` of the Gateway API Inference Extension with
 /// `matchLengthWeight` 0.
@@ -18,8 +19,6 @@ pub struct PrefixScorer {
 
 /// Requests that may wait at a holder whatever the others' queues.
 const QUEUE_SLACK: f32 = 4.0;
-/// How many times the mean queue a holder may have before its prefix counts less.
-const QUEUE_MEANS: f32 = 2.0;
 
 impl Scorer for PrefixScorer {
     fn name(&self) -> &'static str {
@@ -38,7 +37,7 @@ impl Scorer for PrefixScorer {
         }
         if self.signals == Signals::Accounted {
             let sum: f32 = candidates.iter().map(|c| finite(c.waiting, 0.0).min(1e30)).sum();
-            let bound = QUEUE_SLACK + QUEUE_MEANS * (sum / candidates.len() as f32);
+            let bound = QUEUE_SLACK + sum / candidates.len() as f32;
             for (score, candidate) in scores.iter_mut().zip(candidates) {
                 *score *= (bound / finite(candidate.waiting, 0.0).max(bound)).clamp(0.0, 1.0);
             }

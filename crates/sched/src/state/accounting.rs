@@ -1,7 +1,5 @@
 //! Corrects our own ledger by the last scrape, and trusts the scrape less as it ages.
 
-use std::time::Duration;
-
 use crate::Scraped;
 
 /// Requests waiting and running on an endpoint, best estimate for now.
@@ -36,13 +34,14 @@ impl Ledger {
     }
 }
 
-/// 1.0 up to half of the limit, then falling to 0.0 at the limit; 0.0 if never scraped.
-pub(super) fn freshness(age: Option<Duration>, stale_after_nanos: u64) -> f32 {
+/// 1.0 up to half of the limit, then falling to 0.0 at the limit; 0.0 if never scraped. Both in
+/// nanoseconds.
+pub(super) fn freshness(age: Option<u64>, stale_after: u64) -> f32 {
     match age {
         None => 0.0,
-        Some(age) if stale_after_nanos == 0 => f32::from(u8::from(age.is_zero())),
+        Some(age) if stale_after == 0 => f32::from(u8::from(age == 0)),
         Some(age) => {
-            let share = age.as_nanos() as f32 / stale_after_nanos as f32;
+            let share = age as f32 / stale_after as f32;
             (2.0 * (1.0 - share)).clamp(0.0, 1.0)
         }
     }

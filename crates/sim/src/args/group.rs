@@ -75,8 +75,7 @@ fn parse<T: FromStr>(key: &'static str, value: &str) -> Result<T, GroupError> {
 
 /// The engines that can be simulated, by name.
 pub(super) fn engine(name: &str) -> Result<EngineKind, String> {
-    let known =
-        [EngineKind::Vllm, EngineKind::Sglang, EngineKind::Tgi, EngineKind::TensorRtLlm];
+    let known = [EngineKind::Vllm, EngineKind::Sglang, EngineKind::Tgi, EngineKind::TensorRtLlm];
     known
         .into_iter()
         .find(|kind| kind.as_str() == name)

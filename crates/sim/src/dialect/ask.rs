@@ -50,8 +50,7 @@ impl Ask {
         if tokens_max == Some(0) {
             return Err(ApiError::bad_request("max_tokens must be at least 1, got 0."));
         }
-        let min_name =
-            if api == Api::SglangGenerate { "min_new_tokens" } else { "min_tokens" };
+        let min_name = if api == Api::SglangGenerate { "min_new_tokens" } else { "min_tokens" };
         let n = if body["n"].is_null() { &limits["n"] } else { &body["n"] };
         let n = match n.as_u64() {
             None | Some(1) => 1,
@@ -185,10 +184,8 @@ mod tests {
 
     #[test]
     fn the_next_turn_begins_with_the_tokens_of_this_one_and_its_answer() {
-        let first = prompt(
-            Api::Chat,
-            json!({"messages": [{"role": "user", "content": "seven c"}]}),
-        );
+        let first =
+            prompt(Api::Chat, json!({"messages": [{"role": "user", "content": "seven c"}]}));
         let mut with_answer = Tokens(first);
         with_answer.text("kel bam tis ");
         let second = prompt(

@@ -42,9 +42,9 @@ impl Dialect for Sglang {
     }
 
     fn whole(&self, answers: &[(String, Finish)], usage: &Usage) -> Vec<u8> {
-        let mut objects = answers.iter().map(|(text, finish)| {
-            self.object(text, text.len() as u32 / 4, Some(*finish), usage)
-        });
+        let mut objects = answers
+            .iter()
+            .map(|(text, finish)| self.object(text, text.len() as u32 / 4, Some(*finish), usage));
         match objects.len() {
             1 => objects.next().unwrap_or_default().into_bytes(),
             _ => format!("[{}]", objects.collect::<Vec<_>>().join(",")).into_bytes(),

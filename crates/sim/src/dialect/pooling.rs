@@ -75,8 +75,10 @@ impl Pooling {
                 })
             }
             Self::Rerank => {
-                let texts: Vec<&Value> =
-                    body["documents"].as_array().map(|all| all.iter().collect()).unwrap_or_default();
+                let texts: Vec<&Value> = body["documents"]
+                    .as_array()
+                    .map(|all| all.iter().collect())
+                    .unwrap_or_default();
                 let mut results: Vec<Value> = prompts
                     .iter()
                     .enumerate()

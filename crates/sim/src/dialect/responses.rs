@@ -65,7 +65,10 @@ impl Dialect for Responses {
         self.emit(out, "response.in_progress", &response);
         let item = format!("\"output_index\":0,\"item\":{}", self.item("in_progress", ""));
         self.emit(out, "response.output_item.added", &item);
-        let place = format!("\"item_id\":\"msg_{}\",\"output_index\":0,\"content_index\":0", self.naming.id);
+        let place = format!(
+            "\"item_id\":\"msg_{}\",\"output_index\":0,\"content_index\":0",
+            self.naming.id
+        );
         let part = format!("{place},\"part\":{}", Self::part(""));
         self.emit(out, "response.content_part.added", &part);
     }
@@ -83,7 +86,10 @@ impl Dialect for Responses {
 
     fn end(&mut self, out: &mut Vec<u8>, usage: &Usage, terminal: bool) {
         let text = std::mem::take(&mut self.text);
-        let place = format!("\"item_id\":\"msg_{}\",\"output_index\":0,\"content_index\":0", self.naming.id);
+        let place = format!(
+            "\"item_id\":\"msg_{}\",\"output_index\":0,\"content_index\":0",
+            self.naming.id
+        );
         let done = format!("{place},\"text\":{},\"logprobs\":[]", quoted(&text));
         self.emit(out, "response.output_text.done", &done);
         let part = format!("{place},\"part\":{}", Self::part(&text));

@@ -183,7 +183,10 @@ impl BlockPool {
         let (mut at, mut before, mut length) = (self.head, NONE, 0);
         while at != NONE {
             let entry = &self.entries[at as usize];
-            assert!(!std::mem::replace(&mut listed[at as usize], true), "block {at} is listed twice");
+            assert!(
+                !std::mem::replace(&mut listed[at as usize], true),
+                "block {at} is listed twice"
+            );
             assert_eq!(entry.before, before, "free list is torn at {at}");
             (before, at, length) = (at, entry.after, length + 1);
         }
@@ -195,6 +198,9 @@ impl BlockPool {
                 assert_eq!(self.cached.get(&hash), Some(&(block as Block)), "block {block}");
             }
         }
-        assert_eq!(self.cached.len(), self.entries.iter().filter(|entry| entry.hash.is_some()).count());
+        assert_eq!(
+            self.cached.len(),
+            self.entries.iter().filter(|entry| entry.hash.is_some()).count()
+        );
     }
 }

@@ -60,8 +60,11 @@ impl StepCosts {
     /// Milliseconds that a step takes; `adapter_factor` is the slow-down by each distinct adapter.
     pub fn step_ms(&self, work: &StepWork, adapter_factor: f64) -> f64 {
         let tokens = f64::from(work.tokens);
-        let touched =
-            if self.experts { 0.034 + 0.966 * (1.0 - (1.0 - 8.0 / 128.0_f64).powf(tokens)) } else { 1.0 };
+        let touched = if self.experts {
+            0.034 + 0.966 * (1.0 - (1.0 - 8.0 / 128.0_f64).powf(tokens))
+        } else {
+            1.0
+        };
         let dense = (self.weights_ms * touched).hypot(self.token_us * 1e-3 * tokens);
         let step = self.overhead_ms
             + dense

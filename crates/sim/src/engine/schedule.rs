@@ -128,9 +128,7 @@ impl Engine {
             self.waiting.pop_front();
             self.running.push(place);
             if let Some(adapter) = is_new {
-                if let Some(load) =
-                    self.loras.acquire(adapter, &plan.adapters, &mut self.rng)
-                {
+                if let Some(load) = self.loras.acquire(adapter, &plan.adapters, &mut self.rng) {
                     plan.load += load;
                     plan.batch.events.push(Event::AdapterLoaded { adapter });
                     self.stats.adapter_loads += 1;

@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use types::{AdapterId, Timestamp};
 
-use super::{
-    BlockHash, Engine, EngineSpec, Event, Hardware, RequestId, RequestSpec, RequestTimes,
-};
+use super::{BlockHash, Engine, EngineSpec, Event, Hardware, RequestId, RequestSpec, RequestTimes};
 
 /// A small engine: blocks of 16, few of them, one at a time.
 pub(super) fn small(block_count: u32) -> EngineSpec {
@@ -24,7 +22,12 @@ pub(super) fn small(block_count: u32) -> EngineSpec {
 }
 
 /// A request whose prompt and answer nobody else shares, unless `content` is the same.
-pub(super) fn request(id: u64, content: u64, prompt_tokens: u32, output_tokens: u32) -> RequestSpec {
+pub(super) fn request(
+    id: u64,
+    content: u64,
+    prompt_tokens: u32,
+    output_tokens: u32,
+) -> RequestSpec {
     let hash = |at: u32| BlockHash((content + 1) << 32 | u64::from(at));
     let prompt_blocks: Vec<_> = (0..prompt_tokens / 16).map(hash).collect();
     let all = (prompt_tokens + output_tokens) / 16;

@@ -31,8 +31,7 @@ pub(super) fn page(identity: &Identity<'_>, books: &Books) -> String {
     for (name, value) in
         [("tgi_batch_inference_count", stats.steps), ("tgi_batch_inference_success", stats.steps)]
     {
-        let _ =
-            write!(out, "# TYPE {name} counter\n{name}{{method=\"decode\"}} {value}\n\n");
+        let _ = write!(out, "# TYPE {name} counter\n{name}{{method=\"decode\"}} {value}\n\n");
     }
     for (name, histogram) in [
         ("tgi_request_duration", &books.end_to_end),

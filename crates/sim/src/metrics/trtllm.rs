@@ -4,12 +4,10 @@ use super::text::Page;
 use super::{Books, Identity};
 
 pub(super) fn page(identity: &Identity<'_>, books: &Books) -> String {
-    let mut page =
-        Page::new(&[("engine_type", "trtllm"), ("model_name", identity.model)], None);
+    let mut page = Page::new(&[("engine_type", "trtllm"), ("model_name", identity.model)], None);
     let (stats, spec) = (&books.stats, identity.spec);
     let queried = stats.prefix_query_tokens;
-    let hit_rate =
-        if queried == 0 { 0.0 } else { stats.prefix_hit_tokens as f64 / queried as f64 };
+    let hit_rate = if queried == 0 { 0.0 } else { stats.prefix_hit_tokens as f64 / queried as f64 };
     for (name, help, value) in [
         ("num_requests_running", "Requests in the batch.", f64::from(stats.running)),
         ("num_requests_waiting", "Requests in the queue.", f64::from(stats.waiting())),

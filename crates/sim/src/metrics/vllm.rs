@@ -129,11 +129,7 @@ fn counters(page: &mut Page, books: &Books) {
 
 fn histograms(page: &mut Page, books: &Books) {
     for (name, help, histogram) in [
-        (
-            "vllm:request_prompt_tokens",
-            "Number of prefill tokens processed.",
-            &books.prompt_tokens,
-        ),
+        ("vllm:request_prompt_tokens", "Number of prefill tokens processed.", &books.prompt_tokens),
         (
             "vllm:request_generation_tokens",
             "Number of generation tokens processed.",

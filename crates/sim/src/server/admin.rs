@@ -131,7 +131,10 @@ async fn control_reply(servers: &[Shared], request: &Request) -> Reply {
     }
 }
 
-pub(super) async fn write(connection: &mut Connection, (status, body): Reply) -> std::io::Result<()> {
+pub(super) async fn write(
+    connection: &mut Connection,
+    (status, body): Reply,
+) -> std::io::Result<()> {
     let body = body.to_string();
     let headers = [("content-type", "application/json")];
     connection.head(status, &headers, Framing::Length(body.len()));

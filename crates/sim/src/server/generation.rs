@@ -91,10 +91,8 @@ impl Generation {
         server: &Shared,
         specs: Vec<(RequestSpec, Finish)>,
     ) -> Result<Self, SubmitError> {
-        let progress = Progress {
-            cached_tokens: 0,
-            choices: vec![ChoiceProgress::default(); specs.len()],
-        };
+        let progress =
+            Progress { cached_tokens: 0, choices: vec![ChoiceProgress::default(); specs.len()] };
         let sender = Arc::new(watch::Sender::new(progress));
         let mut generation =
             Self { server: server.clone(), ids: Vec::new(), progress: sender.subscribe() };

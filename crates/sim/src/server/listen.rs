@@ -73,6 +73,9 @@ pub(crate) async fn listen(server: Shared, listener: TcpListener) {
 async fn converse(server: Arc<Server>, stream: TcpStream) {
     let mut connection = Connection::new(stream);
     let after = loop {
+        if !connection.awaits_request(server.spec.keep_alive).await {
+            break After::Close;
+        }
         match connection.read().await {
             Ok(Some(request)) => {
                 let keep_alive = request.keep_alive;

@@ -126,8 +126,7 @@ impl RequestLog {
         // A timeout answers with an empty page.
         let _ = tokio::time::timeout(wait, newer).await;
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let requests =
-            entries.iter().filter(|entry| entry.revision > after).cloned().collect();
+        let requests = entries.iter().filter(|entry| entry.revision > after).cloned().collect();
         LogPage { revision: *self.revision.borrow(), requests }
     }
 }

@@ -20,7 +20,10 @@ impl Server {
 
     /// `GET /v1/models/{id}`.
     pub(super) fn model(&self, id: &str) -> Result<Value, ApiError> {
-        match self.models()["data"].as_array().and_then(|all| all.iter().find(|card| card["id"] == id)) {
+        match self.models()["data"]
+            .as_array()
+            .and_then(|all| all.iter().find(|card| card["id"] == id))
+        {
             Some(card) => Ok(card.clone()),
             None => Err(ApiError::model_not_found(id)),
         }

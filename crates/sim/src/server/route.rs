@@ -6,15 +6,16 @@ use types::EngineKind;
 
 use super::generation::Generation;
 use super::log::{Entry, Outcome};
-use super::stream::{self, Answer, Manner};
-use super::{Shared, admin, models};
+use super::manner::Manner;
+use super::sink::Answer;
+use super::{Shared, admin, stream};
 use crate::dialect::{self, Api, ApiError, Ask, ErrorForm, Naming, Pooling};
 use crate::fault::{Fault, FaultKind, Garbage};
-use crate::tokens::Tokens;
 use crate::wire::{After, Connection, Framing, Request};
 
 mod metrics_fault;
 mod multipart;
+mod plain;
 
 /// What a path asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,10 +95,11 @@ pub(super) async fn serve(server: &Shared, connection: &mut Connection, request:
     let manner = Manner::of(fault.as_ref());
     let mut answer = Answer { connection, entry: &mut entry, manner, form };
     let result = match target {
-        Err(status) => Err(ApiError::new(status, if status == 404 { "Not Found" } else { "Method Not Allowed" })),
+        Err(404) => Err(ApiError::new(404, "Not Found")),
+        Err(status) => Err(ApiError::new(status, "Method Not Allowed")),
         Ok(Target::Generate(api)) => generate(server, &mut answer, api, &path, &request).await,
         Ok(Target::Pool(pooling)) => pool(server, &mut answer, pooling, &request).await,
-        Ok(target) => match plain(server, target, &path, &request).await {
+        Ok(target) => match plain::answer(server, target, &path, &request).await {
             Ok(body) => Ok(answer.whole(200, "application/json", body.as_bytes(), None).await),
             Err(error) => Err(error),
         },
@@ -176,8 +178,7 @@ async fn generate(
     let (specs, choices) = server.prepare(&ask, &served)?;
     let finishes = choices.iter().map(|choice| choice.finish);
     let specs = specs.into_iter().zip(finishes).collect();
-    let generation =
-        Generation::start(server, specs).map_err(|error| server.refusal(error))?;
+    let generation = Generation::start(server, specs).map_err(|error| server.refusal(error))?;
     let writer = dialect::writer(api, &ask, naming(server, &ask), server.spec.engine);
     Ok(stream::answer(answer, generation, writer, &ask, &choices).await)
 }
@@ -194,89 +195,30 @@ async fn pool(
     let prompts = pooling.prompts(&body)?;
     let specs = server.prepare_pooling(&prompts, &served)?;
     let specs = specs.into_iter().map(|spec| (spec, crate::metrics::Finish::Length)).collect();
-    let generation =
-        Generation::start(server, specs).map_err(|error| server.refusal(error))?;
+    let generation = Generation::start(server, specs).map_err(|error| server.refusal(error))?;
     let naming = naming(server, &Ask { model, ..Ask::default() });
     let written = pooling.answer(&body, &prompts, server.spec.seed, &naming);
     Ok(stream::after_generation(answer, generation, &written).await)
 }
 
-/// Answers that take the engine no time.
-async fn plain(
-    server: &Shared,
-    target: Target,
-    path: &str,
-    request: &Request,
-) -> Result<String, ApiError> {
-    let body = || json_body(request);
-    let answer = match target {
-        Target::Health => return Ok(String::new()),
-        Target::Models => server.models(),
-        Target::Model => server.model(&percent_decoded(path.trim_start_matches("/v1/models/")))?,
-        Target::About => server.about(),
-        Target::Tokenize => {
-            let body = body()?;
-            let prompt = text_or_conversation(&body)?;
-            server.tokenize(&body, &prompt)
-        }
-        Target::Detokenize => models::detokenize(&body()?),
-        Target::CountTokens => {
-            let ask = Ask::parse(Api::Messages, &body()?)?;
-            server.resolve(ask.model.as_deref())?;
-            let tokens: u32 = ask.prompts.iter().map(Tokens::len).sum();
-            serde_json::json!({"input_tokens": tokens})
-        }
-        Target::LoadAdapter => {
-            let body = body()?;
-            sleep(server.load_adapter(&body)?).await;
-            let name = body["lora_name"].as_str().unwrap_or_default();
-            return Ok(format!("Success: LoRA adapter '{name}' added successfully."));
-        }
-        Target::UnloadAdapter => return server.unload_adapter(&body()?),
-        Target::Generate(_) | Target::Pool(_) | Target::Metrics | Target::Admin => Value::Null,
-    };
-    Ok(answer.to_string())
-}
-
-fn text_or_conversation(body: &Value) -> Result<Tokens, ApiError> {
-    let api = if body["messages"].is_array() { Api::Chat } else { Api::Completions };
-    let ask = Ask::parse(api, body)?;
-    ask.prompts.into_iter().next().ok_or_else(|| ApiError::bad_request("Nothing to tokenize."))
-}
-
 fn json_body(request: &Request) -> Result<Value, ApiError> {
     let body: Value = serde_json::from_slice(&request.body)
         .map_err(|error| ApiError::bad_request(format!("JSON decode error: {error}")))?;
-    if body.is_object() { Ok(body) } else { Err(ApiError::bad_request("The body is no JSON object.")) }
+    if !body.is_object() {
+        return Err(ApiError::bad_request("The body is no JSON object."));
+    }
+    Ok(body)
 }
 
 fn naming(server: &Shared, ask: &Ask) -> Naming {
     let number = server.core().next_id;
     let model = ask.model.as_deref().unwrap_or(&server.spec.model);
+    let server_id = u64::from(server.address.port()) << 32 | server.spec.seed & 0xFFFF_FFFF;
     Naming {
-        id: format!("{:016x}{number:016x}", u64::from(server.address.port()) << 32 | server.spec.seed & 0xFFFF_FFFF),
+        id: format!("{server_id:016x}{number:016x}"),
         created: server.clock.wall() as u64,
         model: Value::from(model).to_string(),
     }
-}
-
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, others)) = rest.split_first() {
-        let code = others.get(..2).and_then(|hex| std::str::from_utf8(hex).ok());
-        match (first, code.and_then(|hex| u8::from_str_radix(hex, 16).ok())) {
-            (b'%', Some(byte)) => {
-                bytes.push(byte);
-                rest = &others[2..];
-            }
-            _ => {
-                bytes.push(*first);
-                rest = others;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn after(written: std::io::Result<()>) -> After {

@@ -50,9 +50,10 @@ impl Request {
     /// The value of a query parameter, as written.
     pub(crate) fn query(&self, name: &str) -> Option<&str> {
         let (_, query) = self.target.split_once('?')?;
-        query.split('&').filter_map(|pair| pair.split_once('=')).find_map(|(key, value)| {
-            (key == name).then_some(value)
-        })
+        query
+            .split('&')
+            .filter_map(|pair| pair.split_once('='))
+            .find_map(|(key, value)| (key == name).then_some(value))
     }
 }
 
@@ -70,7 +71,9 @@ impl Connection {
                 return if self.input.is_empty() { Ok(None) } else { Err(ReadError::Truncated) };
             }
         };
-        let awaits = request.header("expect").is_some_and(|value| value.eq_ignore_ascii_case("100-continue"));
+        let awaits = request
+            .header("expect")
+            .is_some_and(|value| value.eq_ignore_ascii_case("100-continue"));
         if awaits && body != BodyLength::None {
             self.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await?;
         }
@@ -126,9 +129,7 @@ fn parse_head(input: &mut BytesMut) -> Result<Option<(Request, BodyLength)>, Rea
     let headers: Vec<(String, String)> = head
         .headers
         .iter()
-        .map(|header| {
-            (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned())
-        })
+        .map(|header| (header.name.to_owned(), String::from_utf8_lossy(header.value).into_owned()))
         .collect();
     let mut request = Request {
         method: head.method.unwrap_or_default().to_owned(),
@@ -141,8 +142,7 @@ fn parse_head(input: &mut BytesMut) -> Result<Option<(Request, BodyLength)>, Rea
         let connection = request.header("connection").unwrap_or_default();
         connection.split(',').any(|token| token.trim().eq_ignore_ascii_case(what))
     };
-    request.keep_alive =
-        if head.version == Some(1) { !asks("close") } else { asks("keep-alive") };
+    request.keep_alive = if head.version == Some(1) { !asks("close") } else { asks("keep-alive") };
     let body = if request.header("transfer-encoding").is_some() {
         BodyLength::Chunked
     } else {

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sim::{Fleet, LoggedRequest, Outcome, ServerHandle, ServerSpec};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use wicketgate_sim::{Fleet, LoggedRequest, Outcome, ServerHandle, ServerSpec};
 
 /// Longest that a test waits for anything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);

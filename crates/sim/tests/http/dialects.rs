@@ -1,16 +1,13 @@
 //! Every API answers as its engine does.
 
 use serde_json::{Value, json};
-use sim::ServerSpec;
 use types::EngineKind;
+use wicketgate_sim::ServerSpec;
 
 use crate::client::{CHAT, call, chat, fast, get, post, start};
 
 fn texts(events: &[Value]) -> String {
-    events
-        .iter()
-        .filter_map(|event| event["choices"][0]["delta"]["content"].as_str())
-        .collect()
+    events.iter().filter_map(|event| event["choices"][0]["delta"]["content"].as_str()).collect()
 }
 
 #[tokio::test]
@@ -119,8 +116,14 @@ async fn messages_stream_in_anthropics_events() {
     assert_eq!(
         answer.event_names(),
         [
-            "message_start", "content_block_start", delta, delta, delta, "content_block_stop",
-            "message_delta", "message_stop",
+            "message_start",
+            "content_block_start",
+            delta,
+            delta,
+            delta,
+            "content_block_stop",
+            "message_delta",
+            "message_stop",
         ]
     );
     let events = answer.events();
@@ -136,7 +139,10 @@ async fn messages_stream_in_anthropics_events() {
     assert_eq!(whole["type"], "message");
     assert_eq!(whole["content"][0]["text"].as_str().unwrap().len(), 12);
     let unknown = post(address, "/v1/messages", &json!({"model": "x", "messages": "y"})).await;
-    assert_eq!((unknown.status, unknown.json()["error"]["type"].clone()), (404, json!("not_found_error")));
+    assert_eq!(
+        (unknown.status, unknown.json()["error"]["type"].clone()),
+        (404, json!("not_found_error"))
+    );
 }
 
 #[tokio::test]
@@ -174,7 +180,12 @@ async fn sglang_generates_with_the_whole_text_in_each_event() {
     assert_eq!(events[2]["meta_info"]["finish_reason"]["type"], "length");
     assert_eq!(events[2]["meta_info"]["completion_tokens"], 3);
     assert_eq!(events[3], "[DONE]");
-    let again = post(address, "/generate", &json!({"input_ids": [1, 2, 3, 4], "sampling_params": {"max_new_tokens": 1}})).await;
+    let again = post(
+        address,
+        "/generate",
+        &json!({"input_ids": [1, 2, 3, 4], "sampling_params": {"max_new_tokens": 1}}),
+    )
+    .await;
     assert_eq!(again.json()["meta_info"]["prompt_tokens"], 4);
 }
 
@@ -262,7 +273,10 @@ async fn adapters_are_listed_loaded_used_and_unloaded() {
     let models = get(address, "/v1/models").await.json();
     assert_eq!(models["data"][0]["id"], "llama-3.1-8b");
     assert_eq!(models["data"][0]["parent"], Value::Null);
-    assert_eq!((&models["data"][1]["id"], &models["data"][1]["parent"]), (&json!("sql"), &json!("llama-3.1-8b")));
+    assert_eq!(
+        (&models["data"][1]["id"], &models["data"][1]["parent"]),
+        (&json!("sql"), &json!("llama-3.1-8b"))
+    );
     assert_eq!(get(address, "/v1/models/sql").await.json()["root"], "/adapters/sql");
 
     let mut body = chat("hello", 2, false);

@@ -1,16 +1,14 @@
 //! The metrics pages, read by the code that reads real ones.
 
 use engines::parse;
-use sim::ServerSpec;
 use types::{AdapterId, EngineKind};
+use wicketgate_sim::ServerSpec;
 
 use crate::client::{CHAT, Live, chat, fast, get, last_ended, post, start};
 
 #[tokio::test]
 async fn every_dialects_page_says_what_the_engine_does() {
-    for engine in
-        [EngineKind::Vllm, EngineKind::Sglang, EngineKind::Tgi, EngineKind::TensorRtLlm]
-    {
+    for engine in [EngineKind::Vllm, EngineKind::Sglang, EngineKind::Tgi, EngineKind::TensorRtLlm] {
         let fleet = start(ServerSpec { engine, ..fast() }).await;
         let address = fleet.server(0).address();
         let mut live = Live::post(address, CHAT, &chat(&"word ".repeat(400), 3000, true)).await;

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sim::{Fault, FaultKind, Fleet, Outcome};
 use tokio::time::Instant;
+use wicketgate_sim::{Fault, FaultKind, Fleet, Outcome};
 
-use crate::client::{Answer, CHAT, End, Live, PATIENCE, call, chat, fast, get, last_ended, post, start};
+use crate::client::{
+    Answer, CHAT, End, Live, PATIENCE, call, chat, fast, get, last_ended, post, start,
+};
 
 /// Starts a server, switches the fault on by its admin call, and asks for six tokens.
 async fn struck(fault: Value, stream: bool) -> (Fleet, Answer) {
@@ -74,7 +76,8 @@ async fn error_answers_with_status_body_and_retry_after() {
         struck(json!({"kind": "error", "status": 429, "retry_after": "7"}), true).await;
     assert_eq!((answer.status, answer.header("retry-after")), (429, Some("7")));
     assert_eq!(answer.json()["error"]["type"], "RateLimitError");
-    let own = json!({"kind": "error", "status": 502, "body": "<html>", "content_type": "text/html"});
+    let own =
+        json!({"kind": "error", "status": 502, "body": "<html>", "content_type": "text/html"});
     let (_, answer) = struck(own, false).await;
     assert_eq!((answer.status, answer.text().as_str()), (502, "<html>"));
     assert_eq!(answer.header("content-type"), Some("text/html"));
@@ -91,8 +94,7 @@ async fn a_fault_strikes_the_next_so_many_or_a_share() {
         }
         statuses
     };
-    let error =
-        FaultKind::Error { status: 500, retry_after: None, body: None, content_type: None };
+    let error = FaultKind::Error { status: 500, retry_after: None, body: None, content_type: None };
     server.fault(Fault { next: Some(2), ..Fault::from(error.clone()) });
     assert_eq!(statuses(4).await, [500, 500, 200, 200]);
     server.fault(Fault { share: 0.5, ..Fault::from(error.clone()) });
@@ -270,7 +272,7 @@ async fn poison_kills_the_process_with_everyone_on_it() {
 #[tokio::test]
 async fn an_adapter_can_vanish_silently() {
     let fleet =
-        start(sim::ServerSpec { adapters: vec!["sql".to_owned()], ..fast() }).await;
+        start(wicketgate_sim::ServerSpec { adapters: vec!["sql".to_owned()], ..fast() }).await;
     let address = fleet.server(0).address();
     let mut body = chat("hello", 1, false);
     body["model"] = json!("sql");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use sim::{Fleet, Outcome, ServerSpec};
+use wicketgate_sim::{Fleet, Outcome, ServerSpec};
 
 use crate::client::{CHAT, Live, PATIENCE, call, chat, fast, get, last_ended, post, start};
 
@@ -46,9 +46,22 @@ async fn a_slow_reader_gets_every_token() {
 async fn one_connection_carries_many_requests_also_pipelined() {
     let fleet = start(fast()).await;
     let body = chat("hello", 2, false).to_string();
-    let one = format!("POST {CHAT} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
-    let mut live = Live::open(fleet.server(0).address(), [&one, &one, &one].map(String::as_str).concat().as_bytes()).await;
+    let one =
+        format!("POST {CHAT} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    let mut live = Live::open(
+        fleet.server(0).address(),
+        [&one, &one, &one].map(String::as_str).concat().as_bytes(),
+    )
+    .await;
     live.until("HTTP/1.1 200 OK", 3).await;
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed() {
+    let keep_alive = Duration::from_millis(50);
+    let fleet = start(ServerSpec { keep_alive, ..fast() }).await;
+    let mut live = Live::open(fleet.server(0).address(), b"GET /health HTTP/1.1\r\n\r\n").await;
+    assert_eq!(live.finish().await.unwrap().status, 200);
 }
 
 #[tokio::test]
@@ -58,15 +71,15 @@ async fn a_chunked_request_body_and_expect_continue_are_understood() {
     let (first, second) = body.split_at(10);
     let mut live = Live::open(
         fleet.server(0).address(),
-        format!("POST {CHAT} HTTP/1.1\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n").as_bytes(),
+        format!(
+            "POST {CHAT} HTTP/1.1\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n"
+        )
+        .as_bytes(),
     )
     .await;
     live.until("100 Continue", 1).await;
-    let rest = format!(
-        "{:x}\r\n{first}\r\n{:x}\r\n{second}\r\n0\r\n\r\n",
-        first.len(),
-        second.len()
-    );
+    let rest =
+        format!("{:x}\r\n{first}\r\n{:x}\r\n{second}\r\n0\r\n\r\n", first.len(), second.len());
     live.send(rest.as_bytes()).await;
     live.until("chat.completion", 1).await;
     let log = last_ended(fleet.server(0)).await;
@@ -86,7 +99,7 @@ async fn the_log_shows_what_was_received_byte_for_byte() {
     // `printf '…' | sha256sum`
     assert_eq!(
         entry.body_sha256,
-        "f5ddd39fe1b8cb60bd6e0c5ae7a4f5da4b50ab4a4bd61bd2bc7ed7b58dd5ea33"
+        "7932c66b3aa24f5aa3fe5d1c6b4986936168967c5b634a7d7edf673b2ea983c6"
     );
     assert_eq!((entry.outcome, entry.status), (Outcome::Done, 200));
     let over_http = get(server.address(), "/admin/requests?after=0&wait=1000").await.json();
@@ -152,7 +165,10 @@ async fn a_fleet_has_its_own_admin_address_and_ends_with_its_owner() {
     assert_eq!(call(control, "DELETE", path, &[], b"").await.status, 200);
     listening.wait_for(|open| *open).await.unwrap();
     assert_eq!(get(fleet.server(1).address(), "/health").await.status, 200);
-    assert_eq!(post(control, "/servers/7/admin/fault", &json!({"kind": "refuse"})).await.status, 404);
+    assert_eq!(
+        post(control, "/servers/7/admin/fault", &json!({"kind": "refuse"})).await.status,
+        404
+    );
 
     let address = fleet.server(0).address();
     drop(fleet);

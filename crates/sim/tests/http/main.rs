@@ -1,5 +1,12 @@
 //! The simulated servers over real sockets.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "helpers of tests fail as tests do"
+)]
 
+mod agreement;
 mod client;
 mod dialects;
 mod engines_view;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use engines::parse;
 use serde_json::json;
-use sim::{FaultKind, Garbage};
 use tokio::time::Instant;
+use wicketgate_sim::{FaultKind, Garbage};
 
 use crate::client::{Answer, CHAT, chat, fast, get, post, start};
 

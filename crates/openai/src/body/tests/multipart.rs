@@ -26,7 +26,10 @@ fn the_model_of_a_form_is_found_beside_a_file() {
         Content-Type: audio/wav\n\nRIFF--XyZ\n--Xy\n\0\n";
     let text = format!(
         "{file}{}{}{}{}--XyZ--\n",
-        field("model", "whisper-1"), field("stream", "True"), field("prompt", "names: A, B"), field("user", "me"),
+        field("model", "whisper-1"),
+        field("stream", "True"),
+        field("prompt", "names: A, B"),
+        field("user", "me"),
     );
     let bytes = crlf(&text);
     let body = form(&text).unwrap();
@@ -55,7 +58,8 @@ fn a_form_without_a_model_names_none() {
 fn a_boundary_may_be_quoted_and_stand_among_other_parameters() {
     let body = crlf(&format!("{}--XyZ--", field("model", "m")));
     for content_type in [
-        "multipart/form-data;boundary=XyZ", "Multipart/Form-Data ; Charset=utf-8; BOUNDARY=\"XyZ\"",
+        "multipart/form-data;boundary=XyZ",
+        "Multipart/Form-Data ; Charset=utf-8; BOUNDARY=\"XyZ\"",
         "multipart/form-data; boundary=\"X\\yZ\" ;",
     ] {
         assert!(scan_multipart(content_type, &body, &Limits::default()).is_ok(), "{content_type}");
@@ -67,10 +71,18 @@ fn a_content_type_without_exactly_one_valid_boundary_is_refused() {
     let body = crlf(&format!("{}--XyZ--", field("model", "m")));
     let long = format!("multipart/form-data; boundary={}", "x".repeat(71));
     for content_type in [
-        "", "multipart/form-data", "multipart/form-data; boundary", "multipart/form-data; boundary=",
-        "multipart/mixed; boundary=XyZ", "application/json", "multipart/form-data; boundary=XyZ; boundary=XyZ",
-        "multipart/form-data; boundary=\"XyZ", "multipart/form-data; boundary=X@yZ",
-        "multipart/form-data; boundary=\"XyZ \"", "multipart/form-data; boundary=XyZ x=1", &long,
+        "",
+        "multipart/form-data",
+        "multipart/form-data; boundary",
+        "multipart/form-data; boundary=",
+        "multipart/mixed; boundary=XyZ",
+        "application/json",
+        "multipart/form-data; boundary=XyZ; boundary=XyZ",
+        "multipart/form-data; boundary=\"XyZ",
+        "multipart/form-data; boundary=X@yZ",
+        "multipart/form-data; boundary=\"XyZ \"",
+        "multipart/form-data; boundary=XyZ x=1",
+        &long,
     ] {
         let error = scan_multipart(content_type, &body, &Limits::default()).unwrap_err();
         assert_eq!(error.kind, BodyErrorKind::InvalidMultipart, "{content_type}");
@@ -125,9 +137,14 @@ fn a_form_names_one_model_as_plain_text() {
     assert_eq!(kind(&twice), BodyErrorKind::DuplicateField);
     assert_eq!(kind(&format!("{}--XyZ--", field("Model", "a"))), BodyErrorKind::MisspeltField);
     for value in ["", " ", "a\nb", "é", &"x".repeat(257)] {
-        assert_eq!(kind(&format!("{}--XyZ--", field("model", value))), BodyErrorKind::InvalidModel, "{value}");
+        assert_eq!(
+            kind(&format!("{}--XyZ--", field("model", value))),
+            BodyErrorKind::InvalidModel,
+            "{value}"
+        );
     }
-    let file = "--XyZ\nContent-Disposition: form-data; name=\"model\"; filename=\"f\"\n\na\n--XyZ--";
+    let file =
+        "--XyZ\nContent-Disposition: form-data; name=\"model\"; filename=\"f\"\n\na\n--XyZ--";
     assert_eq!(kind(file), BodyErrorKind::InvalidModel);
 }
 

@@ -10,12 +10,47 @@ fn refusal(text: &str) -> BodyError {
 fn what_is_not_exactly_one_json_object_is_refused() {
     use BodyErrorKind::InvalidJson;
     for text in [
-        "", " ", "[]", "1", "\"x\"", "null", "{", "}", "{]", "[}", "{,}", r#"{"a"}"#, r#"{"a":}"#,
-        r#"{"a":1,}"#, r#"{"a":1 "b":2}"#, r#"{a:1}"#, r#"{'a':1}"#, r#"{"a":1}}"#, r#"{"a":1}{}"#,
-        r#"{"a":1} x"#, r#"{"a":[1,]}"#, r#"{"a":[,1]}"#, r#"{"a":[1 2]}"#, r#"{"a":[1}}"#,
-        r#"{"a":{"b":1]}"#, r#"{"a":{"b"}}"#, r#"{"a":{1:2}}"#, r#"{"a":{"b":1,}}"#, r#"{"a":1"#,
-        r#"{"a":"x"#, r#"{"a":"\"#, r#"{"a":"\u00"#, r#"{"a":tru}"#, r#"{"a":True}"#, r#"{"a":nul}"#,
-        r#"{"a":/*c*/1}"#, r#"{"a":1}// c"#, r#"{"a":[1"#, r#"{"a":{"b":1"#, r#"{"a""#, r#"{"a":"#,
+        "",
+        " ",
+        "[]",
+        "1",
+        "\"x\"",
+        "null",
+        "{",
+        "}",
+        "{]",
+        "[}",
+        "{,}",
+        r#"{"a"}"#,
+        r#"{"a":}"#,
+        r#"{"a":1,}"#,
+        r#"{"a":1 "b":2}"#,
+        r#"{a:1}"#,
+        r#"{'a':1}"#,
+        r#"{"a":1}}"#,
+        r#"{"a":1}{}"#,
+        r#"{"a":1} x"#,
+        r#"{"a":[1,]}"#,
+        r#"{"a":[,1]}"#,
+        r#"{"a":[1 2]}"#,
+        r#"{"a":[1}}"#,
+        r#"{"a":{"b":1]}"#,
+        r#"{"a":{"b"}}"#,
+        r#"{"a":{1:2}}"#,
+        r#"{"a":{"b":1,}}"#,
+        r#"{"a":1"#,
+        r#"{"a":"x"#,
+        r#"{"a":"\"#,
+        r#"{"a":"\u00"#,
+        r#"{"a":tru}"#,
+        r#"{"a":True}"#,
+        r#"{"a":nul}"#,
+        r#"{"a":/*c*/1}"#,
+        r#"{"a":1}// c"#,
+        r#"{"a":[1"#,
+        r#"{"a":{"b":1"#,
+        r#"{"a""#,
+        r#"{"a":"#,
     ] {
         assert_eq!(refusal(text).kind, InvalidJson, "{text}");
     }
@@ -24,10 +59,32 @@ fn what_is_not_exactly_one_json_object_is_refused() {
 #[test]
 fn numbers_follow_the_grammar() {
     for number in [
-        "NaN", "Infinity", "-Infinity", "+1", "01", "-", "-a", ".5", "1.", "1.e5", "1e", "1e+", "0x10",
-        "1_000", "1e999", "-1e999", "--1", "00", "1.5.5", "٣",
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "+1",
+        "01",
+        "-",
+        "-a",
+        ".5",
+        "1.",
+        "1.e5",
+        "1e",
+        "1e+",
+        "0x10",
+        "1_000",
+        "1e999",
+        "-1e999",
+        "--1",
+        "00",
+        "1.5.5",
+        "٣",
     ] {
-        assert_eq!(refusal(&format!(r#"{{"a":{number}}}"#)).kind, BodyErrorKind::InvalidJson, "{number}");
+        assert_eq!(
+            refusal(&format!(r#"{{"a":{number}}}"#)).kind,
+            BodyErrorKind::InvalidJson,
+            "{number}"
+        );
         assert_eq!(refusal(&format!(r#"{{"a":[{number}]}}"#)).kind, BodyErrorKind::InvalidJson);
     }
     assert_eq!(refusal(&format!(r#"{{"a":{}}}"#, "9".repeat(400))).code(), "invalid_json");
@@ -46,10 +103,19 @@ fn strings_follow_the_grammar() {
 fn only_plain_utf8_is_read() {
     let utf16: Vec<u8> = r#"{"model":"x"}"#.encode_utf16().flat_map(u16::to_le_bytes).collect();
     let utf16_big: Vec<u8> = r#"{"model":"x"}"#.encode_utf16().flat_map(u16::to_be_bytes).collect();
-    let utf32: Vec<u8> = r#"{"model":"x"}"#.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
+    let utf32: Vec<u8> =
+        r#"{"model":"x"}"#.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
     for body in [
-        &utf16[..], &utf16_big, &utf32, b"\xef\xbb\xbf{}", b"\xff\xfe{\0}\0", b"{\"a\":\"\xff\"}",
-        b"{\"a\":\"\xc0\x80\"}", b"{\"a\":\"\xed\xa0\x80\"}", b"{\"a\":\"\xe6\x97\"}", b"{\"\xff\":1}",
+        &utf16[..],
+        &utf16_big,
+        &utf32,
+        b"\xef\xbb\xbf{}",
+        b"\xff\xfe{\0}\0",
+        b"{\"a\":\"\xff\"}",
+        b"{\"a\":\"\xc0\x80\"}",
+        b"{\"a\":\"\xed\xa0\x80\"}",
+        b"{\"a\":\"\xe6\x97\"}",
+        b"{\"\xff\":1}",
     ] {
         let error = scan(Route::ChatCompletions, body, &Limits::default()).unwrap_err();
         assert_eq!(error.kind, BodyErrorKind::InvalidEncoding, "{body:?}");
@@ -86,8 +152,13 @@ fn no_nested_field_that_is_read_is_given_twice() {
 #[test]
 fn a_known_field_in_another_letter_case_is_refused() {
     for (key, param) in [
-        ("Model", "model"), ("MODEL", "model"), ("modeL", "model"), (r"\u004dodel", "model"),
-        ("Stream", "stream"), ("\u{17f}tream", "stream"), ("max_to\u{212a}ens", "max_tokens"),
+        ("Model", "model"),
+        ("MODEL", "model"),
+        ("modeL", "model"),
+        (r"\u004dodel", "model"),
+        ("Stream", "stream"),
+        ("\u{17f}tream", "stream"),
+        ("max_to\u{212a}ens", "max_tokens"),
         ("Messages", "messages"),
     ] {
         let error = refusal(&format!(r#"{{"{key}":1}}"#));
@@ -99,12 +170,31 @@ fn a_known_field_in_another_letter_case_is_refused() {
 fn a_model_must_be_a_name() {
     let long = "x".repeat(257);
     for value in [
-        "1", "true", "[]", "{}", r#"["a"]"#, r#""""#, r#"" ""#, r#"" a""#, r#""a ""#, r#""a\nb""#,
-        r#""a\r\nx-gateway-model-name: b""#, r#""a\u0000""#, r#""a\u007f""#, r#""\ud800""#, r#""a\ud800b""#,
-        r#""é""#, r#""\u00e9""#, &format!("{long:?}"),
+        "1",
+        "true",
+        "[]",
+        "{}",
+        r#"["a"]"#,
+        r#""""#,
+        r#"" ""#,
+        r#"" a""#,
+        r#""a ""#,
+        r#""a\nb""#,
+        r#""a\r\nx-gateway-model-name: b""#,
+        r#""a\u0000""#,
+        r#""a\u007f""#,
+        r#""\ud800""#,
+        r#""a\ud800b""#,
+        r#""é""#,
+        r#""\u00e9""#,
+        &format!("{long:?}"),
     ] {
         let error = refusal(&format!(r#"{{"model":{value}}}"#));
-        assert_eq!((error.kind, error.param), (BodyErrorKind::InvalidModel, Some("model")), "{value}");
+        assert_eq!(
+            (error.kind, error.param),
+            (BodyErrorKind::InvalidModel, Some("model")),
+            "{value}"
+        );
     }
     assert!(chat(&format!(r#"{{"model":"{}"}}"#, "x".repeat(256))).is_ok());
     assert!(chat(&format!(r#"{{"model":"{}"}}"#, r"\u0078".repeat(256))).is_ok());
@@ -191,9 +281,12 @@ fn an_error_never_repeats_the_body() {
         format!(r#"{{"messages":["{canary}" "{canary}"]}}"#),
         format!(r#"{{"stream":"{canary}"}}"#),
         format!(r#"{{"a":{canary}}}"#),
-        format!("{canary}"),
+        canary.to_owned(),
     ] {
         let error = refusal(&text);
-        assert!(!error.to_string().contains(canary) && !format!("{error:?}").contains(canary), "{error}");
+        assert!(
+            !error.to_string().contains(canary) && !format!("{error:?}").contains(canary),
+            "{error}"
+        );
     }
 }

@@ -70,41 +70,43 @@ impl Writer {
         slots: &Slots,
         memory: &Memory,
     ) -> Option<Touch> {
-        let table = Arc::clone(&self.table);
         let mut free = None;
         let mut holders = 0;
-        for bucket in table.window(tag) {
-            let mut is_last = false;
-            for cell in &bucket.0 {
+        let mut row = None;
+        'window: for (number, bucket) in self.table.window(tag).iter().enumerate() {
+            let (mut found, has_empty) = bucket.find(tag);
+            while found != 0 {
+                let cell = &bucket.0[found.trailing_zeros() as usize];
                 let word = Word(cell.load(Ordering::Relaxed));
-                is_last |= word == Word::EMPTY;
-                if word.tag() == tag {
-                    if let Some(row) = word.as_row() {
-                        return self.touch_row(cell, row, (slot, epoch), slots, memory);
-                    }
-                    if word.slot() == slot {
-                        return Some(retouch(cell, tag, slot, epoch, slots));
-                    }
+                if let Some(found) = word.as_row() {
+                    row = Some(found);
+                    break 'window;
                 }
-                let is_alive = word.as_row().is_some()
-                    || (word.is_holder() && slots.holds(word.slot(), word.epoch()));
-                if is_alive {
-                    holders += usize::from(word.tag() == tag);
-                } else {
-                    free = free.or(Some(cell));
+                if word.slot() == slot {
+                    return Some(retouch(cell, tag, slot, epoch, slots));
                 }
+                holders += usize::from(slots.holds(word.slot(), word.epoch()));
+                found &= found - 1;
             }
-            if is_last {
+            if free.is_none() {
+                let is_free = |cell: &AtomicU64| is_free(Word(cell.load(Ordering::Relaxed)), slots);
+                free = bucket.0.iter().position(is_free).map(|at| (number, at));
+            }
+            if has_empty {
                 break;
             }
         }
+        if let Some(row) = row {
+            return self.touch_row(tag, row, (slot, epoch), slots, memory);
+        }
         if holders >= WORDS_PER_BLOCK {
-            return self.gather_into_row(&table, tag, (slot, epoch), slots, memory);
+            return self.gather_into_row(tag, (slot, epoch), slots, memory);
         }
         self.is_window_full = free.is_none();
-        let cell = free.filter(|_| self.words_left > 0)?;
+        let (bucket, at) = free.filter(|_| self.words_left > 0)?;
         self.words_left -= 1;
-        cell.store(Word::holder(tag, slot, epoch).0, Ordering::Release);
+        let word = Word::holder(tag, slot, epoch);
+        self.table.window(tag)[bucket].0[at].store(word.0, Ordering::Release);
         Some(Touch::New)
     }
 
@@ -195,14 +197,14 @@ impl Writer {
 
     fn touch_row(
         &mut self,
-        cell: &AtomicU64,
-        row: usize,
+        tag: u32,
+        number: usize,
         (slot, epoch): (u16, u16),
         slots: &Slots,
         memory: &Memory,
     ) -> Option<Touch> {
         let table = Arc::clone(&self.table);
-        let Some(row) = table.row(row) else { return Some(Touch::Dropped) };
+        let Some(row) = table.row(number) else { return Some(Touch::Dropped) };
         match row.touch(slot, epoch, slots) {
             Ok(Some(before)) if before == epoch => Some(Touch::Same),
             Ok(Some(before)) if slots.holds(slot, before) => Some(Touch::Moved { from: before }),
@@ -210,10 +212,13 @@ impl Writer {
             Err(()) => {
                 let mut holders = live_holders(row, slots);
                 holders.push((slot, epoch));
-                let tag = Word(cell.load(Ordering::Relaxed)).tag();
                 self.add_row(&holders, memory).map(|row| match row {
                     Some(row) => {
-                        cell.store(Word::row(tag, row).0, Ordering::Release);
+                        let old = Word::row(tag, number as u16).0;
+                        let mut cells = table.window(tag).iter().flat_map(|bucket| &bucket.0);
+                        if let Some(cell) = cells.find(|cell| cell.load(Ordering::Relaxed) == old) {
+                            cell.store(Word::row(tag, row).0, Ordering::Release);
+                        }
                         Touch::New
                     }
                     None => Touch::Dropped,
@@ -224,12 +229,12 @@ impl Writer {
 
     fn gather_into_row(
         &mut self,
-        table: &Table,
         tag: u32,
         new: (u16, u16),
         slots: &Slots,
         memory: &Memory,
     ) -> Option<Touch> {
+        let table = Arc::clone(&self.table);
         let cells = || {
             table.window(tag).iter().flat_map(|bucket| &bucket.0).filter_map(|cell| {
                 let word = Word(cell.load(Ordering::Relaxed));
@@ -330,6 +335,13 @@ fn place(table: &Table, word: Word) -> bool {
         cell.store(word.0, Ordering::Relaxed);
     }
     empty.is_some()
+}
+
+fn is_free(word: Word, slots: &Slots) -> bool {
+    match word.as_row() {
+        Some(_) => false,
+        None => !(word.is_holder() && slots.holds(word.slot(), word.epoch())),
+    }
 }
 
 fn live_holders(row: &Row, slots: &Slots) -> Vec<(u16, u16)> {

@@ -11,7 +11,12 @@ use types::Timestamp;
 /// A call from outside.
 #[derive(Clone, Debug)]
 enum Call {
-    Submit { content: u64, prompt: u32, output: u32, adapter: Option<u8> },
+    Submit {
+        content: u64,
+        prompt: u32,
+        output: u32,
+        adapter: Option<u8>,
+    },
     Cancel(u64),
     Step,
     /// Cancels while a step is under way.

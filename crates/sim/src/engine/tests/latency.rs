@@ -52,8 +52,7 @@ fn time_per_output_token_agrees_with_published_silicon() {
         let fields: Vec<&str> = line.split(',').collect();
         let number = |at: usize| fields[at].parse::<f64>().unwrap();
         let hardware = Hardware::find(fields[0]).unwrap();
-        let tpot =
-            closed_loop_tpot(hardware, number(1) as u32, number(2) as u32, number(3) as u64);
+        let tpot = closed_loop_tpot(hardware, number(1) as u32, number(2) as u32, number(3) as u64);
         let error = tpot / number(5) - 1.0;
         println!("{line}: {tpot:.2} ms, {:+.1} %", error * 100.0);
         errors.entry(hardware.name).or_default().push(error.abs());

@@ -19,9 +19,7 @@ pub(super) async fn serve(server: &Shared, connection: &mut Connection) -> After
             }
             (200, server.metrics_page())
         }
-        Some((FaultKind::MetricsGarbage { what }, _)) => {
-            (200, spoil(&server.metrics_page(), what))
-        }
+        Some((FaultKind::MetricsGarbage { what }, _)) => (200, spoil(&server.metrics_page(), what)),
         Some((_, frozen)) => (200, frozen.unwrap_or_default()),
     };
     connection.head(status, &[("content-type", TEXT)], Framing::Length(page.len()));

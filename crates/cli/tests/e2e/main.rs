@@ -1,0 +1,27 @@
+//! `wicketgate serve` from outside: the built binary between raw clients and simulated endpoints.
+//!
+//! One test binary, so that it links once. Each test has a gateway process and a fleet of its own;
+//! clients are plain sockets, so that every byte on the wire is the test's own.
+
+mod bodies;
+mod bodies_any;
+mod canaries;
+mod clients;
+mod commands;
+mod drain;
+mod failures;
+mod gate;
+mod gateway;
+mod headers;
+mod http;
+mod http2;
+mod lora;
+mod malformed;
+mod paths;
+mod reload;
+mod routing;
+mod scripted;
+mod signals;
+mod sims;
+mod streams;
+mod tls;
