@@ -66,8 +66,8 @@ struct Run {
     /// Wicketgate's executable.
     #[arg(long, env = "WICKETGATE_BIN", default_value = "target/release/wicketgate")]
     wicketgate: PathBuf,
-    /// Further arguments of `serve`, for both modes.
-    #[arg(long, default_value = "", allow_hyphen_values = true)]
+    /// Further arguments of `serve`, for both modes; nginx has no access log here either.
+    #[arg(long, default_value = "--access-log off", allow_hyphen_values = true)]
     serve_args: String,
     /// Further arguments of `serve` that make it round robin.
     #[arg(long, default_value = "--policy round-robin", allow_hyphen_values = true)]

@@ -80,7 +80,7 @@ async fn serve(args: Args, document: Document) -> anyhow::Result<()> {
         memory_bytes: memory(),
         endpoint_authorization: authorization.clone(),
     };
-    announce(&document, &listeners)?;
+    announce(&listeners)?;
 
     let gateway = Gateway::new(&document, policy, metrics, access_log);
     let (phase, phase_seen) = watch::channel(Phase::Serving);
@@ -121,7 +121,7 @@ fn bind(document: &Document) -> anyhow::Result<Listeners> {
 }
 
 /// Says which doors are open.
-fn announce(document: &Document, listeners: &Listeners) -> anyhow::Result<()> {
+fn announce(listeners: &Listeners) -> anyhow::Result<()> {
     let traffic = listeners.traffic.local_addr()?;
     tracing::info!(address = %traffic, "traffic: OpenAI-compatible API, HTTP/1.1 and HTTP/2");
     if let Some((listener, _)) = &listeners.tls {

@@ -3,6 +3,9 @@
 //! The directory is the one writer of the [`Catalog`]. It keeps what must survive a reload: each
 //! endpoint's live state, its slot, and the pace of each pool.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -115,27 +118,27 @@ impl Directory {
     /// Makes members of new endpoints, and lets go of those that no longer stand in the document.
     fn admit_and_dismiss(&mut self, spec: &Spec, warnings: &mut Vec<String>) -> Vec<Slot> {
         let ejection = ejection_config(spec);
-        let mut wanted = HashSet::new();
+        let named = spec.schedulers.iter().flat_map(|scheduler| &scheduler.endpoints);
+        let wanted: HashSet<&EndpointAddress> =
+            named.chain(&spec.discover).map(|endpoint| &endpoint.url).collect();
+        let mut freed = Vec::new();
+        self.members.retain(|address, member| {
+            let stays = wanted.contains(address);
+            if !stays {
+                self.served.remove(address);
+                freed.push(member.endpoint.slot);
+            }
+            stays
+        });
+        self.free_slots.extend(&freed);
         for scheduler in &spec.schedulers {
             for endpoint in &scheduler.endpoints {
-                wanted.insert(endpoint.url.clone());
                 self.admit(endpoint, &scheduler.metrics_path, scheduler.engine_type, ejection, warnings);
             }
         }
         for endpoint in &spec.discover {
-            wanted.insert(endpoint.url.clone());
             self.admit(endpoint, METRICS_PATH, EngineType::Auto, ejection, warnings);
         }
-        let gone: Vec<EndpointAddress> =
-            self.members.keys().filter(|address| !wanted.contains(*address)).cloned().collect();
-        let mut freed = Vec::new();
-        for address in gone {
-            self.served.remove(&address);
-            if let Some(member) = self.members.remove(&address) {
-                freed.push(member.endpoint.slot);
-            }
-        }
-        self.free_slots.extend(&freed);
         freed
     }
 

@@ -6,6 +6,8 @@
 
 mod books;
 pub(crate) mod placement;
+#[cfg(test)]
+mod tests;
 mod watching;
 
 use std::net::SocketAddr;
@@ -19,7 +21,7 @@ use prefix::BlockHash;
 use sched::{Outcome, Reservation, RetryPermit};
 use telemetry::clock;
 use telemetry::metrics::labels;
-use types::{EndpointAddress, EndpointId, Timestamp};
+use types::{EndpointAddress, EndpointId, PoolName, Timestamp};
 
 use crate::catalog::Target;
 use crate::refusal::{Component, Refusal};
@@ -37,6 +39,8 @@ pub struct RequestMeta {
     pub received: Timestamp,
     /// The client's session, if it names one.
     pub session: Option<u64>,
+    /// The pool that the path leads to, where it is not found by model ([`Route::Opened`]).
+    pub pool: Option<PoolName>,
 }
 
 /// One request.
@@ -194,6 +198,7 @@ impl Exchange {
         let read = match self.meta.route.body() {
             BodyKind::Multipart => openai::scan_multipart(content_type.unwrap_or(""), body, limits),
             BodyKind::Json | BodyKind::None => openai::scan(self.meta.route, body, limits),
+            BodyKind::Opaque => return Ok(openai::Body::default()),
         };
         read.map_err(|error| {
             Refusal::new(400, error.code(), Component::Edge, labels::Refusal::BadRequest, error.to_string())

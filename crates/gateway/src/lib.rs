@@ -15,6 +15,8 @@ mod pool;
 mod refusal;
 mod request_id;
 mod status;
+#[cfg(test)]
+mod testing;
 mod watch;
 
 pub use catalog::{Catalog, Target};

@@ -29,6 +29,8 @@ pub enum Route {
     Models,
     /// One model; its name is in the path ([`model_id`]).
     Model,
+    /// A path that the document opens. Never found here, and nothing of its body is read.
+    Opened,
 }
 
 /// Why a request has no route.
@@ -57,9 +59,12 @@ pub enum BodyKind {
     Json,
     /// `multipart/form-data`; the model is a form field.
     Multipart,
+    /// Anything; it is passed on unread.
+    Opaque,
 }
 
 impl Route {
+    /// Those that [`find`] finds.
     pub const ALL: [Self; 15] = [
         Self::ChatCompletions,
         Self::Completions,
@@ -96,6 +101,7 @@ impl Route {
             Self::GenerateStream => "/generate_stream",
             Self::Models => "/v1/models",
             Self::Model => "/v1/models/{id}",
+            Self::Opened => "(opened)",
         }
     }
 
@@ -112,6 +118,7 @@ impl Route {
         match self {
             Self::Models | Self::Model => BodyKind::None,
             Self::AudioTranscriptions => BodyKind::Multipart,
+            Self::Opened => BodyKind::Opaque,
             _ => BodyKind::Json,
         }
     }
@@ -134,7 +141,7 @@ pub fn find(method: &Method, raw_path: &str) -> Result<Route, RouteError> {
     };
     let allowed = match route.body() {
         BodyKind::None => *method == Method::GET || *method == Method::HEAD,
-        BodyKind::Json | BodyKind::Multipart => *method == Method::POST,
+        BodyKind::Json | BodyKind::Multipart | BodyKind::Opaque => *method == Method::POST,
     };
     if allowed { Ok(route) } else { Err(RouteError::MethodNotAllowed { allow: route.allow() }) }
 }

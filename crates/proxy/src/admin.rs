@@ -129,7 +129,7 @@ impl Handler for Admin {
         found.unwrap_or_else(|| Answer::new(404, "text/plain", INDEX))
     }
 
-    fn turned(&self, turned: &Turned, _head: Option<&RequestHead>, _client: SocketAddr) -> Answer {
+    fn turned(&self, turned: &Turned, _ticket: Option<()>, _client: SocketAddr) -> Answer {
         let component = gateway::Component::Edge;
         let refusal =
             Refusal::new(turned.status, turned.code, component, labels::Refusal::Malformed, turned.message);

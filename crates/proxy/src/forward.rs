@@ -13,6 +13,7 @@ use rand::SeedableRng;
 use telemetry::clock;
 use telemetry::metrics::labels;
 use tokio::time::Instant;
+use types::PoolName;
 
 use crate::answer::{Answer, AnswerBody};
 use crate::fields::Class;
@@ -57,17 +58,24 @@ struct Begun {
 impl Traffic {
     pub(crate) fn new(
         gateway: Arc<Gateway>,
-        connections: Pool,
         memory_bytes: Option<u64>,
         endpoint_authorization: Option<Rc<str>>,
     ) -> Self {
         let rng = Cell::new(Some(rand_pcg::Pcg64Mcg::from_rng(&mut rand::rng())));
+        let connections = Pool::default();
         Self { gateway, connections, h2c: H2cPool::default(), memory_bytes, endpoint_authorization, rng }
     }
 
     /// Limits and times of the document in force.
     pub(crate) fn settings(&self) -> Settings {
         Settings::of(&self.gateway.spec())
+    }
+
+    /// Closes connections to endpoints that were idle for too long.
+    pub(crate) fn sweep(&self) {
+        let times = &self.gateway.spec().timeouts;
+        self.connections.sweep(times.endpoint_idle);
+        self.h2c.sweep(times.endpoint_http2_idle);
     }
 
     fn request_id(&self, head: &RequestHead) -> RequestId {
@@ -290,6 +298,28 @@ impl Traffic {
         }
     }
 
+    /// What is behind a path: one of the known ones, else one that the document opens.
+    fn route(&self, head: &RequestHead, path: &str) -> Result<(Route, Option<PoolName>), Refusal> {
+        let error = match openai::find(&head.method, path) {
+            Ok(route) => return Ok((route, None)),
+            Err(error) => error,
+        };
+        let spec = self.gateway.spec();
+        match spec.allowed_paths.iter().find(|allowed| allowed.path == path) {
+            None => Err(route_refusal(error)),
+            Some(opened) if opened.methods.iter().any(|method| method == head.method.as_str()) => {
+                Ok((Route::Opened, Some(opened.scheduler.clone())))
+            }
+            Some(opened) => Err(Refusal::new(
+                405,
+                "method_not_allowed",
+                Component::Edge,
+                labels::Refusal::Method,
+                format!("this path is served for {} only", opened.methods.join(", ")),
+            )),
+        }
+    }
+
     fn models(&self, route: Route, head: &RequestHead) -> Result<Bytes, Refusal> {
         let catalog = self.gateway.catalog();
         if route == Route::Models {
@@ -324,14 +354,13 @@ impl Handler for Traffic {
         let received = clock::now();
         let id = self.request_id(head);
         let (path, _) = head.path_and_query();
-        let route = openai::find(&head.method, path).map_err(|error| {
-            let refusal = route_refusal(error);
+        let (route, pool) = self.route(head, path).map_err(|refusal| {
             self.gateway.count_refused(&refusal, Some(&id), head.method.as_str(), client);
             error_answer(&refusal, Dialect::OpenAi, Some(&id))
         })?;
         let session = head.fields.get(Class::SessionId).map(hash_session);
         let meta =
-            RequestMeta { id: id.clone(), method: head.method.clone(), route, client, received, session };
+            RequestMeta { id: id.clone(), method: head.method.clone(), route, client, received, session, pool };
         let mut exchange = Exchange::new(self.gateway.clone(), meta);
         if let Err(refusal) = check_media_type(route, head) {
             exchange.refused(&refusal, received);
@@ -340,7 +369,7 @@ impl Handler for Traffic {
         let limits = &self.gateway.spec().limits;
         let bytes_max = match route.body() {
             BodyKind::None => 0,
-            BodyKind::Json => limits.request_body_bytes_max,
+            BodyKind::Json | BodyKind::Opaque => limits.request_body_bytes_max,
             BodyKind::Multipart => limits.multipart_body_bytes_max,
         };
         let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
@@ -376,7 +405,7 @@ impl Handler for Traffic {
         }
     }
 
-    fn turned(&self, turned: &Turned, head: Option<&RequestHead>, client: SocketAddr) -> Answer {
+    fn turned(&self, turned: &Turned, ticket: Option<Ticket>, client: SocketAddr) -> Answer {
         let reason = match turned.status {
             408 => labels::Refusal::Timeout,
             413 => labels::Refusal::TooLarge,
@@ -384,10 +413,12 @@ impl Handler for Traffic {
             _ => labels::Refusal::Malformed,
         };
         let refusal = Refusal::new(turned.status, turned.code, Component::Edge, reason, turned.message);
-        let id = head.map(|head| self.request_id(head));
-        let method = head.map_or("", |head| head.method.as_str());
-        self.gateway.count_refused(&refusal, id.as_ref(), method, client);
-        error_answer(&refusal, Dialect::OpenAi, id.as_ref())
+        let Some(Ticket { mut exchange, route }) = ticket else {
+            self.gateway.count_refused(&refusal, None, "", client);
+            return error_answer(&refusal, Dialect::OpenAi, None);
+        };
+        exchange.refused(&refusal, clock::now());
+        error_answer(&refusal, route.dialect(), Some(exchange.id()))
     }
 }
 

@@ -1,10 +1,12 @@
 //! HTTP/2 towards clients: hyper carries it, our gate and handlers decide.
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body::{Body, Frame, SizeHint};
@@ -14,6 +16,7 @@ use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::Instant;
 
 use crate::answer::{Answer, AnswerBody};
 use crate::drain::Drain;
@@ -42,28 +45,63 @@ where
         .max_send_buf_size(SEND_BUFFER_BYTES)
         .keep_alive_interval(Some(settings.http2_ping_interval))
         .keep_alive_timeout(settings.http2_ping_answer);
-    let stream_drain = drain.clone();
+    let (idle, ends_at) = (settings.http2_idle, deadline_in(settings.connection_age));
+    let open = Rc::new(Cell::new(0_usize));
+    let (stream_drain, streams) = (drain.clone(), open.clone());
     let answer = service_fn(move |request: http::Request<Incoming>| {
         let handler = handler.clone();
         let settings = settings.clone();
         let drain = stream_drain.clone();
-        async move { Ok::<_, Infallible>(respond(request, client, &*handler, &settings, drain).await) }
+        let stream = OpenStream::new(&streams);
+        async move { Ok::<_, Infallible>(respond(request, client, &*handler, &settings, drain, stream).await) }
     });
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(io), answer));
     let mut drain = drain;
+    let mut timer = Timer::default();
+    let mut idle_at = deadline_in(idle);
     let mut told = false;
     std::future::poll_fn(|cx| {
-        if !told && drain.poll(cx).is_ready() {
+        if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
+            return Poll::Ready(drop(ended));
+        }
+        if open.get() > 0 {
+            idle_at = deadline_in(idle);
+        }
+        if told {
+            return Poll::Pending;
+        }
+        let time_is_up = timer.poll(cx, idle_at.min(ends_at)).is_ready();
+        if drain.poll(cx).is_ready() || time_is_up {
             told = true;
             connection.as_mut().graceful_shutdown();
+            return connection.as_mut().poll(cx).map(drop);
         }
-        connection.as_mut().poll(cx).map(drop)
+        Poll::Pending
     })
     .await;
 }
 
+/// Counts a stream as open until its answer has been sent.
+struct OpenStream(Rc<Cell<usize>>);
+
+impl OpenStream {
+    fn new(open: &Rc<Cell<usize>>) -> Self {
+        open.set(open.get() + 1);
+        Self(open.clone())
+    }
+}
+
+impl Drop for OpenStream {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
+    }
+}
+
 /// Bytes that one stream may have waiting for a slow client.
 const SEND_BUFFER_BYTES: usize = 64 * 1024;
+
+/// From the last words of a broken stream to its reset, which discards what is not yet written.
+const LAST_WORDS: Duration = Duration::from_millis(50);
 
 async fn respond<H: Handler>(
     request: http::Request<Incoming>,
@@ -71,20 +109,22 @@ async fn respond<H: Handler>(
     handler: &H,
     settings: &Settings,
     drain: Drain,
+    stream: OpenStream,
 ) -> http::Response<StreamBody> {
     let (parts, body) = request.into_parts();
+    let is_head = parts.method == http::Method::HEAD;
     let mut timer = Timer::default();
     let answer = match gate(parts, settings) {
         Err(turned) => handler.turned(&turned, None, client),
         Ok(head) => match handler.plan(&head, client) {
             Err(answer) => answer,
             Ok((plan, ticket)) => match read_body(body, plan.bytes_max, settings, &mut timer).await {
-                Err(turned) => handler.turned(&turned, Some(&head), client),
+                Err(turned) => handler.turned(&turned, Some(ticket), client),
                 Ok(body) => handler.answer(ticket, head, body, &mut timer).await,
             },
         },
     };
-    response(answer, timer, drain)
+    response(answer, is_head, timer, drain, stream)
 }
 
 /// The rules of the HTTP/1 gate that HTTP/2 leaves open.
@@ -159,7 +199,13 @@ async fn read_body(
     }
 }
 
-fn response(answer: Answer, timer: Timer, drain: Drain) -> http::Response<StreamBody> {
+fn response(
+    answer: Answer,
+    is_head: bool,
+    timer: Timer,
+    drain: Drain,
+    stream: OpenStream,
+) -> http::Response<StreamBody> {
     let Answer { status, lines, body, .. } = answer;
     let mut response = http::Response::builder().status(status);
     for line in lines.split(|byte| *byte == b'\n') {
@@ -169,10 +215,14 @@ fn response(answer: Answer, timer: Timer, drain: Drain) -> http::Response<Stream
         }
     }
     let body = match body {
-        AnswerBody::Full(body) => StreamBody { ready: Some(body), relay: None, timer, drain },
+        AnswerBody::Full(body) if is_head => {
+            response = response.header(http::header::CONTENT_LENGTH, body.len());
+            StreamBody { ready: None, relay: None, reset_at: None, timer, drain, _stream: Some(stream) }
+        }
+        AnswerBody::Full(body) => StreamBody { ready: Some(body), relay: None, reset_at: None, timer, drain, _stream: Some(stream) },
         AnswerBody::Relay(mut relay) => {
             let held = Some(relay.take_held()).filter(|held| !held.is_empty());
-            StreamBody { ready: held, relay: Some(relay), timer, drain }
+            StreamBody { ready: held, relay: Some(relay), reset_at: None, timer, drain, _stream: Some(stream) }
         }
     };
     response.body(body).unwrap_or_else(|_| {
@@ -180,8 +230,10 @@ fn response(answer: Answer, timer: Timer, drain: Drain) -> http::Response<Stream
         let body = StreamBody {
             ready: None,
             relay: None,
+            reset_at: None,
             timer: Timer::default(),
             drain: Drain::new(tokio::sync::watch::channel(crate::Phase::Serving).1),
+            _stream: None,
         };
         let mut response = http::Response::new(body);
         *response.status_mut() = http::StatusCode::BAD_GATEWAY;
@@ -193,8 +245,11 @@ fn response(answer: Answer, timer: Timer, drain: Drain) -> http::Response<Stream
 struct StreamBody {
     ready: Option<Bytes>,
     relay: Option<Box<Relay>>,
+    /// The last words are said; when the reset follows.
+    reset_at: Option<Instant>,
     timer: Timer,
     drain: Drain,
+    _stream: Option<OpenStream>,
 }
 
 /// Makes hyper reset the stream: its client must not take the answer for complete.
@@ -214,10 +269,16 @@ impl Body for StreamBody {
         if let Some(ready) = this.ready.take() {
             return Poll::Ready(Some(Ok(Frame::data(ready))));
         }
+        if let Some(reset_at) = this.reset_at {
+            return this.timer.poll(cx, reset_at).map(|()| {
+                this.reset_at = None;
+                Some(Err(Incomplete))
+            });
+        }
         let Some(relay) = &mut this.relay else { return Poll::Ready(None) };
         if this.drain.poll_deadline(cx).is_ready() {
             let farewell = relay.cut_for_drain();
-            return Poll::Ready(last_words(&mut this.relay, farewell));
+            return Poll::Ready(this.last_words(farewell));
         }
         let mut payload = BytesMut::new();
         let step = relay.poll(cx, &mut this.timer, |_, bytes, runs| {
@@ -234,34 +295,30 @@ impl Body for StreamBody {
             }
             Poll::Ready(Step::Broken) => {
                 let farewell = relay.take_farewell();
-                Poll::Ready(last_words(&mut this.relay, farewell))
+                Poll::Ready(this.last_words(farewell))
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.ready.is_none() && self.relay.is_none()
+        self.ready.is_none() && self.relay.is_none() && self.reset_at.is_none()
     }
 
     fn size_hint(&self) -> SizeHint {
         let ready = self.ready.as_ref().map_or(0, Bytes::len) as u64;
         match &self.relay {
+            None if self.reset_at.is_some() => SizeHint::default(),
             None => SizeHint::with_exact(ready),
             Some(relay) => relay.length().map_or_else(SizeHint::default, |left| SizeHint::with_exact(left + ready)),
         }
     }
 }
 
-/// The error event first, then (the relay is finished by now) the reset.
-fn last_words(
-    relay: &mut Option<Box<Relay>>,
-    farewell: Option<Bytes>,
-) -> Option<Result<Frame<Bytes>, Incomplete>> {
-    match farewell {
-        Some(farewell) => Some(Ok(Frame::data(farewell))),
-        None => {
-            *relay = None;
-            Some(Err(Incomplete))
-        }
+impl StreamBody {
+    /// The error event first, then the reset.
+    fn last_words(&mut self, farewell: Option<Bytes>) -> Option<Result<Frame<Bytes>, Incomplete>> {
+        self.relay = None;
+        self.reset_at = farewell.is_some().then(|| deadline_in(LAST_WORDS));
+        Some(farewell.map(Frame::data).ok_or(Incomplete))
     }
 }

@@ -32,6 +32,7 @@ pub(crate) trait Handler: 'static {
         timer: &mut Timer,
     ) -> Answer;
 
-    /// The answer to a request that was turned away before or outside `plan`.
-    fn turned(&self, turned: &Turned, head: Option<&RequestHead>, client: SocketAddr) -> Answer;
+    /// The answer to a request that was turned away: by the gate, or while its body was read, in
+    /// which case it has a ticket.
+    fn turned(&self, turned: &Turned, ticket: Option<Self::Ticket>, client: SocketAddr) -> Answer;
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use config::Spec;
+use rand::RngExt;
 
 use crate::h1::HeadLimits;
 
@@ -20,7 +21,9 @@ pub(crate) struct Settings {
     pub(crate) request_body_bytes_per_second_min: u64,
     pub(crate) slow_reader: Duration,
     pub(crate) tls_handshake: Duration,
+    /// With up to a tenth more or less, so that connections made together do not end together.
     pub(crate) connection_age: Duration,
+    pub(crate) http2_idle: Duration,
     pub(crate) http2_streams_max: u32,
     pub(crate) http2_header_list_bytes_max: u32,
     pub(crate) http2_stream_window_bytes: u32,
@@ -50,7 +53,8 @@ impl Settings {
             request_body_bytes_per_second_min: limits.request_body_bytes_per_second_min,
             slow_reader: times.slow_reader,
             tls_handshake: times.tls_handshake,
-            connection_age: times.connection_age,
+            connection_age: times.connection_age.mul_f64(rand::rng().random_range(0.9..=1.1)),
+            http2_idle: times.http2_idle,
             http2_streams_max: limits.http2_streams_max,
             http2_header_list_bytes_max: limits.http2_header_bytes_max,
             http2_stream_window_bytes: limits.http2_stream_window_bytes_max,

@@ -17,6 +17,8 @@ use crate::results::Results;
 use crate::subject::{Plan, Subject};
 
 const STREAMS: usize = 1_000;
+/// A hundred streams for each: a gateway that knows its servers refuses what none of them could run.
+const STREAM_ENDPOINTS: usize = 10;
 /// No chunk but the first comes while a stream is idle.
 const IDLE_GAP_US: u64 = 3_600_000_000;
 /// How long clients that left may go unnoticed before it counts as for ever.
@@ -41,7 +43,7 @@ pub(super) fn memory_idle(plans: &[Plan], results: &mut Results) -> anyhow::Resu
 }
 
 pub(super) fn memory_streams(plans: &[Plan], results: &mut Results) -> anyhow::Result<()> {
-    let mut mock = Mock::start(2)?;
+    let mut mock = Mock::start(STREAM_ENDPOINTS)?;
     mock.set_gap_us(IDLE_GAP_US)?;
     for plan in plans {
         let subject = plan.start(&mock.addresses)?;

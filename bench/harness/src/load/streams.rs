@@ -15,6 +15,9 @@ use super::{Times, new_times, record};
 use crate::clock;
 use crate::mock::{STAMP_DIGITS, STAMP_MARK};
 
+/// How an answer begins that is a stream; anything else is a refusal.
+const GOOD: &[u8] = b"HTTP/1.1 200";
+
 /// Running streams; dropping their load leaves them all at once, as clients do.
 pub struct Streams {
     shared: Arc<Shared>,
@@ -110,6 +113,9 @@ async fn read(target: SocketAddr, request: &[u8], shared: &Shared) -> std::io::R
             return Ok(());
         }
         let now_ns = clock::now_ns();
+        if first && buffer.len() >= GOOD.len() && !buffer.starts_with(GOOD) {
+            return Ok(());
+        }
         let measured = shared.measured.load(Ordering::Relaxed);
         while let Some((stamp_ns, end)) = next_stamp(&buffer) {
             buffer.drain(..end);
@@ -147,6 +153,20 @@ fn next_stamp(bytes: &[u8]) -> Option<(u64, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refused_stream_fails_although_its_connection_stays_open() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = listener.local_addr().unwrap();
+        let load = Streams::start(&[target], 1, b"POST / HTTP/1.1\r\n\r\n".to_vec()).unwrap();
+        let (mut socket, _) = listener.accept().unwrap();
+        let answer = b"HTTP/1.1 429 Too Many Requests\r\ncontent-length: 0\r\n\r\n";
+        std::io::Write::write_all(&mut socket, answer).unwrap();
+        while load.failed() == 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(load.leave().unwrap().failed, 1);
+    }
 
     #[test]
     fn stamps_are_found_among_other_text_and_only_when_complete() {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::{Cell, CellAlignment, Table, TableComponent, presets};
 use serde_json::{Value, json};
 
 use super::Plan;
@@ -12,6 +12,8 @@ use super::text;
 
 /// Differences below this are called none.
 const EQUAL: f64 = 0.05;
+/// Columns that remarks take.
+const WIDTH: usize = 78;
 
 /// What one policy did.
 pub(super) struct Row {
@@ -98,6 +100,11 @@ fn at_least(percentile: Percentile) -> String {
 pub(super) fn table(rows: &[Row]) -> String {
     let mut table = Table::new();
     table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+    // A rule below the header and around, none between lines.
+    table.remove_style(TableComponent::HorizontalLines);
+    table.remove_style(TableComponent::MiddleIntersections);
+    table.remove_style(TableComponent::LeftBorderIntersections);
+    table.remove_style(TableComponent::RightBorderIntersections);
     let mut header = vec![Cell::new("")];
     header.extend(rows.iter().map(|row| right(row.title)));
     table.set_header(header);
@@ -184,7 +191,7 @@ pub(super) fn remarks(plan: &Plan, rows: &[Row]) -> anyhow::Result<String> {
         Some(format!("Errors with {}: the first was: {error}.", row.title))
     }));
     lines.push(lateness(plan, rows));
-    Ok(lines.join("\n"))
+    Ok(lines.iter().map(|line| text::wrapped(line, WIDTH)).collect::<Vec<_>>().join("\n"))
 }
 
 /// Where round robin stands at this load; the choice of the rate decides what the table looks like.
@@ -219,14 +226,17 @@ fn lost(rows: &[Row]) -> Option<String> {
         ("throughput", &|row| 1.0 / row.measured.tokens_per_second.max(f64::MIN_POSITIVE)),
     ];
     let mut better = Vec::new();
-    for (name, get) in measures {
-        for other in others {
-            if get(other) < get(ours) * (1.0 - EQUAL) {
-                better.push(format!("{} has the better {name}", other.title));
-            }
+    for other in others {
+        let wins: Vec<&str> = measures
+            .iter()
+            .filter(|(_, get)| get(other) < get(ours) * (1.0 - EQUAL))
+            .map(|(name, _)| *name)
+            .collect();
+        if !wins.is_empty() {
+            better.push(format!("{} wins {}", other.title, wins.join(", ")));
         }
     }
-    (!better.is_empty()).then(|| format!("Not the best everywhere: {}.", better.join(", ")))
+    (!better.is_empty()).then(|| format!("Not the best everywhere: {}.", better.join("; ")))
 }
 
 fn lateness(plan: &Plan, rows: &[Row]) -> String {
@@ -240,10 +250,12 @@ fn lateness(plan: &Plan, rows: &[Row]) -> String {
     if rows.iter().all(|row| valid(plan, row)) {
         format!("Kept time: {said}.")
     } else {
-        format!(
-            "NOT VALID: this machine was too busy to keep time ({said}). \
-             Try again when it is idle, or with --time-scale 2."
-        )
+        let remedy = if cfg!(debug_assertions) {
+            "This is a debug build: use `cargo run --release -- demo`"
+        } else {
+            "Try again when it is idle, or with --time-scale 2"
+        };
+        format!("NOT VALID: this machine was too busy to keep time ({said}). {remedy}.")
     }
 }
 

@@ -49,6 +49,25 @@ pub(super) fn change(base: f64, value: f64) -> String {
     format!("{sign}{:.digits$} %", percent.abs())
 }
 
+/// Breaks a paragraph at spaces into lines of at most `width` characters; all but the first are
+/// indented. A longer word keeps a line of its own.
+pub(super) fn wrapped(paragraph: &str, width: usize) -> String {
+    let (mut text, mut column) = (String::new(), 0);
+    for word in paragraph.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > width {
+            text.push_str("\n  ");
+            column = 2;
+        } else if column > 0 {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += length;
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,5 +92,11 @@ mod tests {
         assert_eq!(change(200.0, 262.0), "+31 %");
         assert_eq!(change(10_000.0, 20.0), "−99.8 %");
         assert_eq!(change(0.0, 20.0), "");
+    }
+
+    #[test]
+    fn lines_are_broken_at_spaces_before_they_are_too_long() {
+        assert_eq!(wrapped("one two three", 7), "one two\n  three");
+        assert_eq!(wrapped("overlong a", 5), "overlong\n  a");
     }
 }

@@ -43,10 +43,6 @@ pub(super) fn limits(view: View<'_>) -> Limits {
         http2_header_bytes_max: small_bytes("http2HeaderBytesMax", default.http2_header_bytes_max),
         headers_max: count("headersMax", default.headers_max),
         target_bytes_max: small_bytes("targetBytesMax", default.target_bytes_max),
-        response_buffer_bytes_max: bytes(
-            "responseBufferBytesMax",
-            default.response_buffer_bytes_max,
-        ),
         connections_max: count("connectionsMax", default.connections_max),
         connections_per_source_max: count(
             "connectionsPerSourceMax",

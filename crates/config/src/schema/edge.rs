@@ -99,12 +99,6 @@ pub(super) static LIMITS: Section = Section {
         )
         .default("8KiB"),
         Field::ours(
-            "responseBufferBytesMax",
-            Kind::Bytes { min: 1024, max: GIB },
-            "Held for one slow client; above it its endpoint is not read.",
-        )
-        .default("64KiB"),
-        Field::ours(
             "connectionsMax",
             COUNT,
             "Client connections; at most half of the file descriptors less 512.",

@@ -55,8 +55,6 @@ pub struct Limits {
     pub headers_max: u32,
     /// Request target; 414 beyond.
     pub target_bytes_max: u32,
-    /// Response bytes held for one client that reads slowly; above it the endpoint is not read.
-    pub response_buffer_bytes_max: u64,
     /// Open client connections. See [`Limits::connections`].
     pub connections_max: u32,
     /// Open connections from one address; 0 is no limit, for use behind a load balancer.
@@ -174,7 +172,6 @@ impl Default for Limits {
             http2_header_bytes_max: 16 << 10,
             headers_max: 100,
             target_bytes_max: 8 << 10,
-            response_buffer_bytes_max: 64 * KIB,
             connections_max: 10_000,
             connections_per_source_max: 256,
             requests_per_connection_max: 1_000,

@@ -143,5 +143,6 @@ pub(crate) fn route_label(route: openai::Route) -> labels::Route {
         Route::Generate => labels::Route::Generate,
         Route::GenerateStream => labels::Route::GenerateStream,
         Route::Models | Route::Model => labels::Route::Models,
+        Route::Opened => labels::Route::Other,
     }
 }

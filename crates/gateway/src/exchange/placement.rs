@@ -63,7 +63,13 @@ impl Exchange {
     /// Finds the pool that serves what the body names.
     pub(super) fn resolve(&self, said: &Body) -> Result<Target, Refusal> {
         let catalog = self.gateway.catalog();
-        resolve(&catalog, said)
+        match &self.meta.pool {
+            None => resolve(&catalog, said),
+            Some(name) => {
+                let pool = catalog.pools.iter().find(|pool| pool.name == *name);
+                pool.map(whole_pool).ok_or_else(no_pools)
+            }
+        }
     }
 
     /// Chooses the endpoints to try.
@@ -139,25 +145,25 @@ pub(crate) fn observe(
     }
 }
 
+/// A pool by itself, whatever name led to it.
+fn whole_pool(pool: &std::sync::Arc<Pool>) -> Target {
+    Target { pool: pool.clone(), name: pool.model.clone(), adapter: None }
+}
+
 /// Finds what a body names.
 pub(crate) fn resolve(catalog: &Catalog, said: &Body) -> Result<Target, Refusal> {
-    let any = |pool: &std::sync::Arc<Pool>| Target {
-        pool: pool.clone(),
-        name: pool.model.clone(),
-        adapter: None,
-    };
     let name = said.model.as_ref().map(|model| model.name.as_str());
     if let Some(target) = name.and_then(|name| catalog.get(name)) {
         return Ok(target.clone());
     }
     if let Some(pool) = &catalog.catch_all {
-        return Ok(any(pool));
+        return Ok(whole_pool(pool));
     }
     match name {
         Some(name) => Err(model_not_found(catalog, name)),
         // SGLang's and TGI's own paths have no model field: with one pool there is no doubt.
         None => match catalog.only_pool() {
-            Some(pool) => Ok(any(pool)),
+            Some(pool) => Ok(whole_pool(pool)),
             None if catalog.pools.is_empty() => Err(no_pools()),
             None => Err(Refusal::new(
                 400,

@@ -88,9 +88,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> Connection<S, H> {
             let last = served >= self.settings.requests_per_connection_max || Instant::now() >= old_at;
             let after = match awaited {
                 Awaited::Gone => return,
-                Awaited::Refused(turned) => self.refuse(&turned, None).await,
+                Awaited::Refused(turned) => self.refuse(&turned, None, Version::Http11).await,
                 Awaited::Head(bytes) => match gate::read(bytes, self.settings.head) {
-                    Err(turned) => self.refuse(&turned, None).await,
+                    Err(turned) => self.refuse(&turned, None, Version::Http11).await,
                     Ok(head) => Box::pin(self.request(head, last)).await,
                 },
             };
@@ -103,9 +103,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> Connection<S, H> {
         }
     }
 
-    async fn refuse(&mut self, turned: &Turned, head: Option<&RequestHead>) -> After {
-        let answer = self.handler.turned(turned, head, self.client).closing();
-        let version = head.map_or(Version::Http11, |head| head.version);
+    async fn refuse(&mut self, turned: &Turned, ticket: Option<H::Ticket>, version: Version) -> After {
+        let answer = self.handler.turned(turned, ticket, self.client).closing();
         self.write(answer, version, false, true).await
     }
 
@@ -122,7 +121,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> Connection<S, H> {
             }
         };
         if plan.bytes_max == 0 && head.body != crate::head::BodyLength::None {
-            return self.refuse(&Turned::bad("this request takes no body"), Some(&head)).await;
+            return self.refuse(&Turned::bad("this request takes no body"), Some(ticket), version).await;
         }
         if head.expects_continue && head.body != crate::head::BodyLength::None {
             let _ = self.io.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
@@ -134,7 +133,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> Connection<S, H> {
         let body = match body {
             Ok(body) => body,
             Err(BodyRefusal::Gone) => return After::Abort,
-            Err(BodyRefusal::Turned(turned)) => return self.refuse(&turned, Some(&head)).await,
+            Err(BodyRefusal::Turned(turned)) => return self.refuse(&turned, Some(ticket), version).await,
         };
         head.expects_continue = false;
         match self.answer(ticket, head, body).await {

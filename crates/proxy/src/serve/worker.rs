@@ -18,7 +18,6 @@ use crate::forward::Traffic;
 use crate::settings::Settings;
 use crate::sniff::{Rewound, Spoken, sniff};
 use crate::timer::{Timer, deadline_in};
-use crate::upstream::Pool;
 use crate::{h1, h2};
 
 /// Accepted connections that may wait for their thread.
@@ -131,11 +130,10 @@ fn run(
     };
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async {
-        let pool = Pool::default();
         let authorization = options.endpoint_authorization.as_deref().map(Rc::from);
         let traffic =
-            Rc::new(Traffic::new(gateway.clone(), pool.clone(), options.memory_bytes, authorization));
-        let sweeping = tokio::task::spawn_local(sweep(pool, gateway.clone()));
+            Rc::new(Traffic::new(gateway.clone(), options.memory_bytes, authorization));
+        let sweeping = tokio::task::spawn_local(sweep(traffic.clone()));
         let mut serving = tokio::task::JoinSet::new();
         loop {
             tokio::select! {
@@ -178,10 +176,10 @@ impl Drop for Closing {
     }
 }
 
-async fn sweep(pool: Pool, gateway: Arc<Gateway>) {
+async fn sweep(traffic: Rc<Traffic>) {
     loop {
         tokio::time::sleep(SWEEP_INTERVAL).await;
-        pool.sweep(gateway.spec().timeouts.endpoint_idle);
+        traffic.sweep();
     }
 }
 

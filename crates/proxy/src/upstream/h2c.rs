@@ -26,7 +26,13 @@ use crate::timer::{Timer, deadline_in};
 /// Connections of one thread, by endpoint.
 #[derive(Clone, Default)]
 pub(crate) struct H2cPool {
-    open: Rc<RefCell<HashMap<EndpointId, http2::SendRequest<Full<Bytes>>>>>,
+    open: Rc<RefCell<HashMap<EndpointId, Open>>>,
+}
+
+/// A connection and when it last got a request.
+struct Open {
+    sender: http2::SendRequest<Full<Bytes>>,
+    used_at: Instant,
 }
 
 /// The body of an answer over HTTP/2.
@@ -71,15 +77,23 @@ impl H2cPool {
         Ok((head, H2cBody { body, ended }))
     }
 
+    /// Lets go of connections that had no request for longer than `idle_max`. One with streams
+    /// lives on until these have ended.
+    pub(crate) fn sweep(&self, idle_max: Duration) {
+        let now = Instant::now();
+        self.open.borrow_mut().retain(|_, open| now.duration_since(open.used_at) < idle_max);
+    }
+
     async fn sender(
         &self,
         endpoint: EndpointId,
         address: &EndpointAddress,
     ) -> Result<http2::SendRequest<Full<Bytes>>, ConnectError> {
-        if let Some(sender) = self.open.borrow().get(&endpoint)
-            && !sender.is_closed()
+        if let Some(open) = self.open.borrow_mut().get_mut(&endpoint)
+            && !open.sender.is_closed()
         {
-            return Ok(sender.clone());
+            open.used_at = Instant::now();
+            return Ok(open.sender.clone());
         }
         let connection = Connection::open(address).await?;
         let broken = |_| ConnectError::Refused(std::io::ErrorKind::ConnectionAborted.into());
@@ -91,7 +105,8 @@ impl H2cPool {
             .map_err(broken)?;
         // Ends with its connection, which ends with the last sender.
         tokio::task::spawn_local(driver);
-        self.open.borrow_mut().insert(endpoint, sender.clone());
+        let open = Open { sender: sender.clone(), used_at: Instant::now() };
+        self.open.borrow_mut().insert(endpoint, open);
         Ok(sender)
     }
 }

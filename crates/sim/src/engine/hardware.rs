@@ -7,8 +7,9 @@
 //! measured on an A40 (78 % of bandwidth, 68 % of peak). KV capacity: (0.92 · HBM − weights −
 //! 2…8 GiB) / bytes per token, or the knee of the measured curves.
 //!
-//! The stated error is the fit's. Run through the scheduler (`tests/latency.rs`) the silicon rows
-//! come out 1 to 4 % off on average, mostly slow; 70B FP8 TP4 is 8 % off, up to 19 % at 64 requests.
+//! The stated error is the fit's. Run through the scheduler, 92 silicon points (4 to 64 requests in
+//! flight, 512 or 1,024 output tokens) come out 1 to 4 % off on average, mostly slow; only 70B FP8
+//! TP4 is 8 % off, up to 19 % at 64 requests. `tests/latency.rs` holds a part of them.
 
 use super::StepCosts;
 

@@ -32,10 +32,10 @@ async fn every_dialects_page_says_what_the_engine_does() {
 
 #[tokio::test]
 async fn a_page_lags_by_a_step_and_an_accepted_request_is_in_no_gauge() {
-    let fleet = start(ServerSpec { time_scale: 20.0, ..ServerSpec::default() }).await;
+    let fleet = start(ServerSpec { time_scale: 200.0, ..ServerSpec::default() }).await;
     let address = fleet.server(0).address();
     let _live = Live::post(address, CHAT, &chat("hello", 5, true)).await;
-    // It arrives at once and enters after 15 modelled milliseconds, 300 real ones.
+    // It arrives at once and enters after 15 modelled milliseconds, three real seconds.
     fleet.server(0).requests(0, crate::client::PATIENCE).await;
     let metrics = parse(&get(address, "/metrics").await.body, None).unwrap().metrics;
     assert_eq!((metrics.running, metrics.waiting), (Some(0), Some(0)));

@@ -110,7 +110,7 @@ async fn a_fault_strikes_the_next_so_many_or_a_share() {
 async fn a_fault_ends_after_its_time_and_with_delete() {
     let fleet = start(fast()).await;
     let address = fleet.server(0).address();
-    let fault = json!({"kind": "error", "status": 500, "duration_ms": 50});
+    let fault = json!({"kind": "error", "status": 500, "duration_ms": 400});
     post(address, "/admin/fault", &fault).await;
     assert_eq!(post(address, CHAT, &chat("hello", 1, false)).await.status, 500);
     while post(address, CHAT, &chat("hello", 1, false)).await.status == 500 {}
@@ -227,14 +227,27 @@ async fn refuse_closes_listener_and_connections_and_the_cache_survives() {
     let mut live = Live::post(server.address(), CHAT, &chat("hello", 5000, true)).await;
     live.until("data:", 2).await;
     let mut listening = server.listening();
-    server.fault(Fault { duration_ms: Some(100), ..Fault::from(FaultKind::Refuse) });
+    server.fault(FaultKind::Refuse);
     assert!(!live.finish().await.unwrap().complete);
     listening.wait_for(|open| !open).await.unwrap();
     assert!(tokio::net::TcpStream::connect(server.address()).await.is_err());
     assert_eq!(server.stats().blocks_used, 0);
+    server.heal();
     listening.wait_for(|open| *open).await.unwrap();
     let again = post(server.address(), CHAT, &chat(&"same".repeat(64), 1, false)).await.json();
     assert_eq!(again["usage"]["prompt_tokens_details"]["cached_tokens"], 64);
+}
+
+#[tokio::test]
+async fn a_refusal_with_a_duration_ends_by_itself() {
+    let fleet = start(fast()).await;
+    let server = fleet.server(0);
+    let mut live = Live::post(server.address(), CHAT, &chat("hello", 5000, true)).await;
+    live.until("data:", 2).await;
+    server.fault(Fault { duration_ms: Some(20), ..Fault::from(FaultKind::Refuse) });
+    live.finish().await;
+    server.listening().wait_for(|open| *open).await.unwrap();
+    assert_eq!(get(server.address(), "/health").await.status, 200);
 }
 
 #[tokio::test]

@@ -146,9 +146,10 @@ async fn answers_come_at_the_speed_of_the_hardware() {
         post(fleet.server(0).address(), CHAT, &chat(&"word".repeat(2000), 20, false)).await;
         took.push(begun.elapsed().as_secs_f64() * 1e3);
     }
-    // Modelled: 15 + 51 + 19 × 8.2 ms, and 15 + 725 + 19 × 35.9 ms; half of that here.
-    assert!((100.0..250.0).contains(&took[0]), "{took:?}");
-    assert!((650.0..1000.0).contains(&took[1]), "{took:?}");
+    // Modelled: 15 + 51 + 19 × 8.2 ms, and 15 + 725 + 19 × 35.9 ms; half of that here. Above it
+    // only a busy machine counts.
+    assert!((110.0..3000.0).contains(&took[0]), "{took:?}");
+    assert!((700.0..5000.0).contains(&took[1]), "{took:?}");
 }
 
 #[tokio::test]

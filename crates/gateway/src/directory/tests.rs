@@ -1,0 +1,108 @@
+use crate::testing::{at, gateway, pool_of, served};
+
+const TWO_POOLS: &str = r"
+  schedulers:
+  - { name: chat, modelName: llama, loraAdapters: [sql], endpoints: [{ url: 'http://10.0.0.1:8000' }] }
+  - { name: code, modelName: qwen, endpoints: [{ url: 'http://10.0.0.2:8000' }] }
+";
+
+fn pool_for(gateway: &crate::Gateway, name: &str) -> Option<String> {
+    gateway.catalog().get(name).map(|target| target.pool.name.as_str().to_owned())
+}
+
+#[test]
+fn a_name_leads_to_the_pool_that_declares_it() {
+    let gateway = gateway(TWO_POOLS);
+    assert_eq!(pool_for(&gateway, "llama").as_deref(), Some("chat"));
+    assert_eq!(pool_for(&gateway, "sql").as_deref(), Some("chat"));
+    assert_eq!(pool_for(&gateway, "qwen").as_deref(), Some("code"));
+    assert_eq!(pool_for(&gateway, "mistral"), None);
+    assert!(gateway.catalog().get("sql").unwrap().adapter.is_some());
+}
+
+#[test]
+fn an_adapter_that_a_server_tells_of_is_served_and_gone_when_it_is_unloaded() {
+    let gateway = gateway(TWO_POOLS);
+    let address = "http://10.0.0.1:8000".parse().unwrap();
+    gateway.note_served(&address, vec![served("llama", None), served("fr", Some("llama"))]);
+    assert_eq!(pool_for(&gateway, "fr").as_deref(), Some("chat"));
+    gateway.note_served(&address, vec![served("llama", None)]);
+    assert_eq!(pool_for(&gateway, "fr"), None);
+    assert_eq!(pool_for(&gateway, "sql").as_deref(), Some("chat"), "declared ones stay");
+}
+
+#[test]
+fn an_adapter_of_a_base_model_with_another_name_is_still_the_pools() {
+    // The document calls the model `llama`; the server calls it by its own path.
+    let gateway = gateway(TWO_POOLS);
+    let address = "http://10.0.0.1:8000".parse().unwrap();
+    gateway.note_served(&address, vec![served("llama", None), served("fr", Some("/models/llama"))]);
+    assert_eq!(pool_for(&gateway, "fr").as_deref(), Some("chat"));
+}
+
+#[test]
+fn endpoints_without_a_model_get_a_pool_for_each_base_model_they_serve() {
+    let gateway = gateway(
+        "  discover: [{ url: 'http://10.0.0.1:1' }, { url: 'http://10.0.0.2:1' }, { url: 'http://10.0.0.3:1' }]\n",
+    );
+    assert!(!gateway.is_ready(), "nobody has told yet");
+    let address = |n: u8| format!("http://10.0.0.{n}:1").parse().unwrap();
+    gateway.note_served(&address(1), vec![served("llama", None), served("sql", Some("llama"))]);
+    gateway.note_served(&address(2), vec![served("llama", None)]);
+    gateway.note_served(&address(3), vec![served("qwen", None)]);
+    assert!(gateway.is_ready());
+    let catalog = gateway.catalog();
+    assert_eq!(catalog.get("llama").unwrap().pool.members.len(), 2);
+    assert_eq!(catalog.get("qwen").unwrap().pool.members.len(), 1);
+    assert_eq!(catalog.get("sql").unwrap().pool.name.as_str(), "llama");
+}
+
+#[test]
+fn a_discovered_endpoint_joins_the_scheduler_of_its_model() {
+    let gateway = gateway(&format!("{TWO_POOLS}  discover: [{{ url: 'http://10.0.0.9:1' }}]\n"));
+    gateway.note_served(&"http://10.0.0.9:1".parse().unwrap(), vec![served("llama", None)]);
+    assert_eq!(gateway.catalog().get("llama").unwrap().pool.members.len(), 2);
+    assert_eq!(gateway.catalog().pools.len(), 2);
+}
+
+#[test]
+fn what_an_unknown_server_tells_is_ignored() {
+    let gateway = gateway(TWO_POOLS);
+    gateway.note_served(&"http://10.9.9.9:1".parse().unwrap(), vec![served("llama", None)]);
+    assert_eq!(gateway.catalog().get("llama").unwrap().pool.members.len(), 1);
+}
+
+#[test]
+fn a_reload_keeps_what_is_known_of_endpoints_that_stay() {
+    let gateway = pool_of(2);
+    let before = gateway.members();
+    let credit = before[0].state.reserve(10, at(0));
+    let document = config::parse(
+        "apiVersion: gateway.wicketgate.dev/v1alpha1\nkind: InferenceGatewayConfig\nmetadata: { name: test }\nspec:\n  \
+         schedulers: [{ name: chat, modelName: llama, endpoints: [{ url: 'http://10.0.0.1:8000' }, { url: 'http://10.0.0.7:8000' }] }]\n",
+        "test",
+    )
+    .unwrap();
+    gateway.apply(&document);
+    let after = gateway.members();
+    assert_eq!(after[0].state.in_flight(), 1, "the ledger went on");
+    assert_eq!(after[1].authority, "10.0.0.7:8000");
+    assert_eq!(after[1].endpoint.slot, before[1].endpoint.slot, "the slot of the one that left is used again");
+    assert_ne!(after[1].endpoint.id, before[1].endpoint.id, "its id is not");
+    drop(credit);
+    assert_eq!(after[0].state.in_flight(), 0);
+}
+
+#[test]
+fn a_pool_that_left_takes_its_series_along() {
+    let gateway = gateway(TWO_POOLS);
+    assert!(gateway.metrics.encode().contains("pool=\"code\""));
+    let document = config::parse(
+        "apiVersion: gateway.wicketgate.dev/v1alpha1\nkind: InferenceGatewayConfig\nmetadata: { name: test }\nspec:\n  \
+         schedulers: [{ name: chat, modelName: llama, endpoints: [{ url: 'http://10.0.0.1:8000' }] }]\n",
+        "test",
+    )
+    .unwrap();
+    gateway.apply(&document);
+    assert!(!gateway.metrics.encode().contains("pool=\"code\""));
+}

@@ -1,0 +1,75 @@
+//! A gateway without a wire, for the tests of this crate.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use engines::models::ServedModel;
+use http::Method;
+use openai::Route;
+use telemetry::{AccessLog, BuildInfo, Metrics, Target};
+use types::{EndpointMetrics, Ratio, Timestamp};
+
+use crate::{Exchange, Gateway, Policy, RequestId, RequestMeta};
+
+/// A gateway in front of what the YAML below `spec:` says.
+pub(crate) fn gateway(spec: &str) -> Arc<Gateway> {
+    let text = format!(
+        "apiVersion: gateway.wicketgate.dev/v1alpha1\nkind: InferenceGatewayConfig\nmetadata: {{ name: test }}\nspec:\n{spec}"
+    );
+    let document = config::parse(&text, "test").unwrap_or_else(|errors| panic!("{errors}"));
+    let metrics = Metrics::new(BuildInfo { version: "test", revision: "" });
+    let dropped = Arc::clone(&metrics.gateway().access_log_dropped_lines);
+    let log = AccessLog::open(Target::Off, dropped).unwrap();
+    Gateway::new(&document, Policy::Weights, metrics, log)
+}
+
+/// One pool `chat` for the model `llama` with this many endpoints.
+pub(crate) fn pool_of(endpoints: usize) -> Arc<Gateway> {
+    let endpoints: Vec<_> = (1..=endpoints).map(|n| format!("{{ url: 'http://10.0.0.{n}:8000' }}")).collect();
+    gateway(&format!(
+        "  schedulers:\n  - name: chat\n    modelName: llama\n    endpoints: [{}]\n",
+        endpoints.join(", ")
+    ))
+}
+
+pub(crate) fn served(id: &str, parent: Option<&str>) -> ServedModel {
+    ServedModel { id: id.to_owned(), parent: parent.map(str::to_owned), max_model_len: None }
+}
+
+pub(crate) fn at(seconds: u64) -> Timestamp {
+    Timestamp::from_millis(1_000_000 + seconds * 1000)
+}
+
+pub(crate) fn exchange(gateway: &Arc<Gateway>) -> Exchange {
+    let meta = RequestMeta {
+        id: RequestId::random(&mut rand::rng()),
+        method: Method::POST,
+        route: Route::ChatCompletions,
+        client: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)),
+        received: at(0),
+        session: None,
+        pool: None,
+    };
+    Exchange::new(gateway.clone(), meta)
+}
+
+pub(crate) fn body(model: &str) -> Vec<u8> {
+    format!(r#"{{"model":"{model}","messages":[{{"role":"user","content":"hi"}}]}}"#).into_bytes()
+}
+
+/// A fresh scrape of the n-th endpoint.
+pub(crate) fn scrape(gateway: &Gateway, number: usize, waiting: u32, kv_usage: f64) {
+    let metrics = EndpointMetrics {
+        waiting: Some(waiting),
+        running: Some(1),
+        kv_usage: Ratio::new(kv_usage).ok(),
+        ..EndpointMetrics::default()
+    };
+    gateway.members()[number].state.record_scrape(&metrics, at(0), Duration::from_secs(60));
+}
+
+/// The requests that all endpoints have by our account.
+pub(crate) fn in_flight(gateway: &Gateway) -> u32 {
+    gateway.members().iter().map(|member| member.state.in_flight()).sum()
+}
