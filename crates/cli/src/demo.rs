@@ -8,17 +8,17 @@
 //! Three runtimes share the machine: the simulated servers, the gateway on its own thread, and the
 //! client here.
 
-mod fleet; // in reading order
 mod capacity;
-mod workload;
-mod stand;
-mod load;
-mod client;
 mod chunked;
+mod client;
+mod fleet; // in reading order
+mod load;
 mod measure;
 mod progress;
 mod report;
+mod stand;
 mod text;
+mod workload;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -205,14 +205,37 @@ async fn measure(
 ) -> anyhow::Result<Row> {
     let live = Arc::new(Live::default());
     let display = Display::new(title, plan.timetable, live.clone());
-    let samples = load::run(stand.traffic, plan.asks.clone(), plan.timetable, live).await;
-    let group_of = |endpoint: &str| {
-        let server = fleet.servers().iter().find(|server| server.address().to_string() == endpoint)?;
-        fleet::group_of(server)
+    let warm = async {
+        tokio::time::sleep(plan.timetable.real(plan.timetable.warm_up)).await;
+        picks(fleet, stand)
     };
-    let measured = measure::measure(&samples, &plan.timetable, FLEET.len(), group_of);
+    let sending = load::run(stand.traffic, plan.asks.clone(), plan.timetable, live);
+    let (samples, before) = tokio::join!(sending, warm);
+    let measured = measure::measure(&samples, &plan.timetable);
     display.done(&report::summary(&measured));
-    Ok(Row { policy, title, measured, cached: cached(fleet), step_late_p99: step_lateness(fleet)? })
+    let mut picked = picks(fleet, stand);
+    picked.iter_mut().zip(before).for_each(|(count, before)| *count -= before);
+    let all = picked.iter().sum::<u64>().max(1);
+    Ok(Row {
+        policy,
+        title,
+        measured,
+        shares: picked.map(|count| count as f64 / all as f64),
+        cached: cached(fleet),
+        step_late_p99: step_lateness(fleet)?,
+    })
+}
+
+/// How many requests each group of the fleet got so far.
+fn picks(fleet: &Fleet, stand: &Stand) -> [u64; FLEET.len()] {
+    let mut counts = [0; FLEET.len()];
+    for (endpoint, count) in stand.picks() {
+        let server = fleet.servers().iter().find(|server| server.address().to_string() == endpoint);
+        if let Some(group) = server.and_then(fleet::group_of) {
+            counts[group] += count;
+        }
+    }
+    counts
 }
 
 /// Share of the prompt tokens that all engines together found in their caches.

@@ -12,7 +12,8 @@ fn demo(arguments: &[&str]) -> Output {
 fn json_is_one_object_a_policy_without_errors_and_nothing_else() {
     // Little load, so that a slow machine keeps up; half a second of the fleet's time is a
     // quarter of a real one.
-    let output = demo(&["--once", "--json", "--duration", "3s", "--time-scale", "0.5", "--load", "0.1"]);
+    let output =
+        demo(&["--once", "--json", "--duration", "3s", "--time-scale", "0.5", "--load", "0.1"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -27,7 +28,8 @@ fn json_is_one_object_a_policy_without_errors_and_nothing_else() {
         assert!(ttft("ttft_p50_ms") <= ttft("ttft_p95_ms"), "{row}");
         assert!(ttft("ttft_p95_ms") <= ttft("ttft_p99_ms"), "{row}");
         assert!(ttft("output_tokens_per_second") > 0.0, "{row}");
-        let share: f64 = row["share"].as_object().unwrap().values().map(|share| share.as_f64().unwrap()).sum();
+        let share: f64 =
+            row["share"].as_object().unwrap().values().map(|share| share.as_f64().unwrap()).sum();
         assert!((share - 1.0).abs() < 1e-3, "{row}");
     }
     let to_fast = |row: &Value| row["share"]["llama-3.1-8b/h100"].as_f64().unwrap();
@@ -39,7 +41,15 @@ fn the_table_comes_with_what_to_know_about_it() {
     let output = demo(&["--once", "--duration", "1s", "--time-scale", "0.5", "--load", "0.1"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
-    for part in ["round robin", "least request", "TTFT P95", "errors", "× A10G", "Load: ", "No GPU was used"] {
+    for part in [
+        "round robin",
+        "least request",
+        "TTFT P95",
+        "errors",
+        "× A10G",
+        "Load: ",
+        "No GPU was used",
+    ] {
         assert!(text.contains(part), "no `{part}` in\n{text}");
     }
 }

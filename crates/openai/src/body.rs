@@ -7,6 +7,7 @@
 mod decode;
 mod error;
 mod field;
+mod keys;
 mod multipart;
 mod prompt;
 mod read;

@@ -126,7 +126,7 @@ impl PrefixIndex {
         let mut bins = residency.lock();
         let before = bins.total();
         for (at, hash) in hashes.iter().enumerate().rev() {
-            if (hashes.len() - 1 - at) % AHEAD == 0 {
+            if (hashes.len() - 1 - at).is_multiple_of(AHEAD) {
                 let next = &hashes[(at + 1).saturating_sub(AHEAD)..=at];
                 shard::prefetch(&self.tables.load(), next);
             }

@@ -31,9 +31,6 @@ pub(super) enum Failure {
 
 /// What is seen of an answer while it comes in.
 pub(super) trait Watcher {
-    /// The head is there. `endpoint`: `host:port` of who answers, if the gateway tells.
-    fn head(&mut self, endpoint: Option<&str>);
-
     /// `count` more tokens are there.
     fn tokens(&mut self, count: u64, now: Timestamp);
 }
@@ -61,7 +58,6 @@ pub(super) async fn ask(
     if head.status != 200 {
         return Err(Failure::Status(head.status));
     }
-    watcher.head(head.endpoint.as_deref());
     let mut framing = head.chunked.then(Chunked::default);
     let mut events = SseReader::new();
     buffer.drain(..head.bytes);
@@ -70,7 +66,9 @@ pub(super) async fn ask(
         let before = events.content_events();
         match &mut framing {
             Some(chunked) => {
-                chunked.push(&buffer, |piece| events.push(piece)).map_err(|_| Failure::Malformed)?;
+                chunked
+                    .push(&buffer, |piece| events.push(piece))
+                    .map_err(|_| Failure::Malformed)?;
             }
             None => events.push(&buffer),
         }
@@ -96,7 +94,6 @@ pub(super) async fn ask(
 struct Head {
     status: u16,
     chunked: bool,
-    endpoint: Option<String>,
     /// Its length, blank line included.
     bytes: usize,
 }
@@ -120,14 +117,11 @@ fn parse_head(text: &[u8], bytes: usize) -> Option<Head> {
     let text = std::str::from_utf8(text).ok()?;
     let mut lines = text.split("\r\n");
     let status = lines.next()?.strip_prefix("HTTP/1.1 ")?.get(..3)?.parse().ok()?;
-    let mut head = Head { status, chunked: false, endpoint: None, bytes };
+    let mut head = Head { status, chunked: false, bytes };
     for line in lines {
         let (name, value) = line.split_once(':')?;
-        let value = value.trim();
         if name.eq_ignore_ascii_case("transfer-encoding") {
-            head.chunked = value.eq_ignore_ascii_case("chunked");
-        } else if name.eq_ignore_ascii_case("x-wicketgate-endpoint") {
-            head.endpoint = Some(value.to_owned());
+            head.chunked = value.trim().eq_ignore_ascii_case("chunked");
         }
     }
     Some(head)
@@ -139,24 +133,16 @@ mod tests {
 
     use super::*;
 
-    #[derive(Default)]
-    struct Seen {
-        endpoint: Option<String>,
-        tokens: u64,
-    }
+    struct Seen(u64);
 
     impl Watcher for Seen {
-        fn head(&mut self, endpoint: Option<&str>) {
-            self.endpoint = endpoint.map(str::to_owned);
-        }
-
         fn tokens(&mut self, count: u64, _: Timestamp) {
-            self.tokens += count;
+            self.0 += count;
         }
     }
 
     /// What the client makes of a server that answers `answer`.
-    async fn outcome(answer: String) -> (Result<(), Failure>, Seen) {
+    async fn outcome(answer: String) -> (Result<(), Failure>, u64) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let serving = tokio::spawn(async move {
@@ -167,18 +153,17 @@ mod tests {
             }
             stream.write_all(answer.as_bytes()).await.unwrap();
         });
-        let mut seen = Seen::default();
+        let mut seen = Seen(0);
         let result = ask(address, "{}", &mut seen).await;
         serving.await.unwrap();
-        (result, seen)
+        (result, seen.0)
     }
 
     const TOKEN: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"bam \"}}]}\n\n";
     const ROLE: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\n";
 
     fn chunked(events: &[&str], end: &str) -> String {
-        let mut answer =
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nX-Wicketgate-Endpoint: h:1\r\n\r\n".to_owned();
+        let mut answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned();
         for event in events {
             answer += &format!("{:x}\r\n{event}\r\n", event.len());
         }
@@ -188,9 +173,9 @@ mod tests {
     #[tokio::test]
     async fn tokens_are_counted_and_the_role_is_none() {
         let answer = chunked(&[ROLE, TOKEN, TOKEN, "data: [DONE]\n\n"], "0\r\n\r\n");
-        let (result, seen) = outcome(answer).await;
+        let (result, tokens) = outcome(answer).await;
         result.unwrap();
-        assert_eq!((seen.tokens, seen.endpoint.as_deref()), (2, Some("h:1")));
+        assert_eq!(tokens, 2);
     }
 
     #[tokio::test]

@@ -44,8 +44,7 @@ pub(super) fn servers(time_scale: f64, seed: u64) -> Vec<ServerSpec> {
     FLEET
         .iter()
         .flat_map(|group| {
-            let spec =
-                ServerSpec { time_scale, seed, ..ServerSpec::new(ENGINE, group.hardware) };
+            let spec = ServerSpec { time_scale, seed, ..ServerSpec::new(ENGINE, group.hardware) };
             std::iter::repeat_n(spec, group.count as usize)
         })
         .collect()

@@ -35,7 +35,7 @@ impl Timetable {
         self.sent() + self.drain
     }
 
-    fn real(&self, modelled: Duration) -> Duration {
+    pub(super) fn real(&self, modelled: Duration) -> Duration {
         modelled.mul_f64(self.time_scale)
     }
 
@@ -66,8 +66,6 @@ pub(super) struct Sample {
     pub(super) ended: Duration,
     /// Tokens that arrived while the run was measured.
     pub(super) tokens_measured: u64,
-    /// `host:port` of who answers.
-    pub(super) endpoint: Option<String>,
     pub(super) end: End,
 }
 
@@ -79,9 +77,8 @@ pub(super) async fn run(
     live: Arc<Live>,
 ) -> Vec<Sample> {
     let begun = clock::now();
-    let until = move |at: Duration| {
-        tokio::time::sleep((begun + timetable.real(at)).since(clock::now()))
-    };
+    let until =
+        move |at: Duration| tokio::time::sleep((begun + timetable.real(at)).since(clock::now()));
     let (over, is_over) = watch::channel(false);
     let mut requests = JoinSet::new();
     for (due, ask) in asks {
@@ -96,7 +93,6 @@ pub(super) async fn run(
                 first_token: None,
                 ended: Duration::ZERO,
                 tokens_measured: 0,
-                endpoint: None,
                 end: End::Cut,
             },
         };
@@ -163,10 +159,6 @@ impl Request {
 }
 
 impl Watcher for Request {
-    fn head(&mut self, endpoint: Option<&str>) {
-        self.sample.endpoint = endpoint.map(str::to_owned);
-    }
-
     fn tokens(&mut self, count: u64, now: Timestamp) {
         let at = self.at(now);
         if self.sample.first_token.is_none() {

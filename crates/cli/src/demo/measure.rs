@@ -27,8 +27,6 @@ pub(super) struct Measured {
     pub(super) p99: Percentile,
     /// Output tokens per second that arrived in the measured time, failed requests left out.
     pub(super) tokens_per_second: f64,
-    /// Share of the requests that each group of the fleet got, 0 to 1.
-    pub(super) shares: Vec<f64>,
     /// 99 % of requests were sent within this of their time (the fleet's).
     pub(super) send_late_p99: Duration,
 }
@@ -36,18 +34,8 @@ pub(super) struct Measured {
 /// Time to first token of a request; `Err` with a lower bound where none came.
 type Ttft = Result<Duration, Duration>;
 
-/// Sums a run up.
-///
-/// * `groups`: number of groups in the fleet.
-/// * `group_of`: the group that `host:port` belongs to.
-///
-/// A request that failed before its first token counts as one that would have waited to the end.
-pub(super) fn measure(
-    samples: &[Sample],
-    timetable: &Timetable,
-    groups: usize,
-    group_of: impl Fn(&str) -> Option<usize>,
-) -> Measured {
+/// Sums a run up. A request that failed before its first token counts as one that would have waited to the end.
+pub(super) fn measure(samples: &[Sample], timetable: &Timetable) -> Measured {
     let window = timetable.warm_up..timetable.sent();
     let due: Vec<&Sample> = samples.iter().filter(|sample| window.contains(&sample.due)).collect();
     let mut ttfts: Vec<Ttft> = due.iter().map(|sample| ttft(sample, timetable)).collect();
@@ -55,12 +43,8 @@ pub(super) fn measure(
     let mut late: Vec<Duration> = due.iter().map(|sample| sample.late).collect();
     late.sort();
 
-    let tokens: u64 = samples.iter().filter(|sample| !failed(sample)).map(|sample| sample.tokens_measured).sum();
-    let mut counts = vec![0_usize; groups];
-    for group in due.iter().filter_map(|sample| group_of(sample.endpoint.as_deref()?)) {
-        counts[group] += 1;
-    }
-    let placed = counts.iter().sum::<usize>().max(1);
+    let tokens: u64 =
+        samples.iter().filter(|sample| !failed(sample)).map(|sample| sample.tokens_measured).sum();
     Measured {
         requests: due.len(),
         errors: due.iter().filter(|sample| failed(sample)).count(),
@@ -68,12 +52,14 @@ pub(super) fn measure(
             End::Failed(failure) => Some(failure.to_string()),
             End::Done | End::Cut => None,
         }),
-        unanswered: due.iter().filter(|sample| !failed(sample) && sample.first_token.is_none()).count(),
+        unanswered: due
+            .iter()
+            .filter(|sample| !failed(sample) && sample.first_token.is_none())
+            .count(),
         p50: percentile(&ttfts, 0.50),
         p95: percentile(&ttfts, 0.95),
         p99: percentile(&ttfts, 0.99),
         tokens_per_second: tokens as f64 / timetable.measured.as_secs_f64(),
-        shares: counts.iter().map(|count| *count as f64 / placed as f64).collect(),
         send_late_p99: rank(late.len(), 0.99).map_or(Duration::ZERO, |at| late[at]),
     }
 }
@@ -85,7 +71,9 @@ fn failed(sample: &Sample) -> bool {
 fn ttft(sample: &Sample, timetable: &Timetable) -> Ttft {
     match sample.first_token {
         Some(waited) => Ok(waited),
-        None if failed(sample) => Err(timetable.whole().saturating_sub(sample.due).max(sample.ended)),
+        None if failed(sample) => {
+            Err(timetable.whole().saturating_sub(sample.due).max(sample.ended))
+        }
         None => Err(sample.ended),
     }
 }
@@ -126,13 +114,12 @@ mod tests {
             first_token: first_token.map(Duration::from_millis),
             ended: SECOND,
             tokens_measured: 10,
-            endpoint: Some(if due % 2 == 0 { "even" } else { "odd" }.to_owned()),
             end,
         }
     }
 
     fn measured(samples: &[Sample]) -> Measured {
-        measure(samples, &TIMES, 2, |endpoint| Some(usize::from(endpoint == "odd")))
+        measure(samples, &TIMES)
     }
 
     #[test]
@@ -158,7 +145,7 @@ mod tests {
         let done = |due| sample(due, Some(100), End::Done);
         let measured = measured(&[done(1), done(2), done(3), done(5), done(11), done(12)]);
         assert_eq!(measured.requests, 4);
-        assert_eq!(measured.shares, [0.25, 0.75]);
+        assert_eq!(measured.errors, 0);
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub(super) struct Row {
     pub(super) policy: &'static str,
     pub(super) title: &'static str,
     pub(super) measured: Measured,
+    /// Share of the measured requests that each group of the fleet got, 0 to 1.
+    pub(super) shares: [f64; FLEET.len()],
     /// Share of the prompts' tokens that engines found in their caches, 0 to 1.
     pub(super) cached: f64,
     /// 99 % of the engines' steps ended within this of their time (real).
@@ -41,7 +43,7 @@ pub(super) fn json(plan: &Plan, row: &Row) -> Value {
     let Measured { p50, p95, p99, .. } = row.measured;
     let share: serde_json::Map<String, Value> = FLEET
         .iter()
-        .zip(&row.measured.shares)
+        .zip(&row.shares)
         .map(|(group, share)| (group.hardware.to_owned(), json!(rounded(*share, 4))))
         .collect();
     json!({
@@ -135,13 +137,13 @@ pub(super) fn table(rows: &[Row]) -> String {
     add(&mut table, "requests", rows, |_, row| plain(text::count(row.measured.requests as f64)));
     add(&mut table, "errors", rows, |_, row| plain(row.measured.errors.to_string()));
     if rows.iter().any(|row| row.measured.unanswered > 0) {
-        add(&mut table, "no token by the end", rows, |_, row| plain(row.measured.unanswered.to_string()));
+        add(&mut table, "no token by the end", rows, |_, row| {
+            plain(row.measured.unanswered.to_string())
+        });
     }
     for (at, group) in FLEET.iter().enumerate() {
         let name = format!("went to {} × {}", group.count, group.gpu);
-        add(&mut table, &name, rows, |_, row| {
-            plain(row.measured.shares.get(at).map_or_else(String::new, |share| text::percent(*share)))
-        });
+        add(&mut table, &name, rows, |_, row| plain(text::percent(row.shares[at])));
     }
     add(&mut table, "prompts from cache", rows, |_, row| plain(text::percent(row.cached)));
     table.to_string()

@@ -60,7 +60,9 @@ impl Stand {
             .name("gateway".to_owned())
             .spawn(move || serve(&document, policy, ports, phase_seen, told))?;
         let Ok(Started { traffic, admin, gateway }) = started.await else {
-            return Err(end_of(thread).err().unwrap_or_else(|| anyhow::anyhow!("the gateway ended")));
+            return Err(end_of(thread)
+                .err()
+                .unwrap_or_else(|| anyhow::anyhow!("the gateway ended")));
         };
         let stand = Self { traffic, admin, gateway, phase, thread };
         stand.ready(endpoints.len()).await?;
@@ -82,6 +84,13 @@ impl Stand {
         }
     }
 
+    /// How many requests each endpoint (`host:port`) got so far.
+    pub(super) fn picks(&self) -> Vec<(String, u64)> {
+        let catalog = self.gateway.catalog();
+        let members = catalog.pools.iter().flat_map(|pool| &pool.members);
+        members.map(|it| (it.member.authority.clone(), it.gauges.picks.get())).collect()
+    }
+
     /// Ends it, and what is still under way.
     pub(super) fn stop(self) -> anyhow::Result<()> {
         self.phase.send_replace(Phase::Over);
@@ -94,13 +103,12 @@ fn end_of(thread: JoinHandle<anyhow::Result<()>>) -> anyhow::Result<()> {
 }
 
 fn document(endpoints: &[String]) -> anyhow::Result<Document> {
-    let mut document = config::from_flags(endpoints, None, None)
-        .map_err(|errors| anyhow::anyhow!("{errors}"))?;
+    let mut document =
+        config::from_flags(endpoints, None, None).map_err(|errors| anyhow::anyhow!("{errors}"))?;
     let spec = &mut document.spec;
     spec.access_log.target = AccessLogTarget::Off;
     // All clients of the demo have the same address.
     spec.limits.connections_per_source_max = 0;
-    spec.expose_decision = true;
     Ok(document)
 }
 

@@ -79,8 +79,7 @@ impl Chats {
             return (chat, cached);
         }
         let system = self.system();
-        let mut chat =
-            Chat { messages: String::new(), tokens: 0, answer: 0, last: self.count };
+        let mut chat = Chat { messages: String::new(), tokens: 0, answer: 0, last: self.count };
         chat.say("system", &self.systems[system]);
         let cached = chat.tokens;
         (chat, cached)

@@ -1,16 +1,13 @@
 //! Reads a JSON body's top-level object field by field.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use super::decode::decoded;
 use super::field::{self, Field};
+use super::keys::Keys;
 use super::scanner::{Literal, Scanner, Value};
 use super::{Body, BodyError, BodyErrorKind, Limits, Model, has_model_charset};
 use crate::{Dialect, Route};
-
-/// Longest top-level key. Engines know none near it; it bounds the search for duplicates.
-const KEY_BYTES_MAX: usize = 1024;
 
 /// Checks the whole of a JSON body and finds what routing needs.
 ///
@@ -27,7 +24,7 @@ pub fn scan(route: Route, body: &[u8], limits: &Limits) -> Result<Body, BodyErro
         Some(_) => return Err(BodyError::json(scanner.at, "the body must be a JSON object")),
     }
     let mut reader = Reader { route, limits, body: Body::default(), tokens_max: [None; 4] };
-    let mut keys = Keys { seen: Vec::with_capacity(16), count_max: limits.fields_max };
+    let mut keys = Keys::new(limits.fields_max);
     fields(&mut scanner, 0, |scanner, key| {
         let key = keys.add(route, scanner.bytes, &key)?;
         match field::of(route, key.as_bytes()) {
@@ -86,43 +83,6 @@ fn fields<'a>(
             _ => return Err(BodyError::json(scanner.at, "a comma or `}` is expected here")),
         }
         scanner.skip_space();
-    }
-}
-
-/// The top-level keys so far, decoded: `"\u006dodel"` is `model`.
-struct Keys<'a> {
-    seen: Vec<Cow<'a, str>>,
-    count_max: usize,
-}
-
-impl<'a> Keys<'a> {
-    fn add(
-        &mut self,
-        route: Route,
-        body: &'a [u8],
-        key: &Literal,
-    ) -> Result<Cow<'a, str>, BodyError> {
-        let at = key.inside.start - 1;
-        if key.inside.len() > KEY_BYTES_MAX {
-            return Err(BodyError::json(at, "a field name may have 1024 bytes"));
-        }
-        let text = decoded(body, key)
-            .ok_or_else(|| BodyError::json(at, "a field name holds half of a surrogate pair"))?;
-        if let Some(name) = field::misspelt(route, &text) {
-            let wanted = "write it in lower case";
-            return Err(BodyError::new(BodyErrorKind::MisspeltField, at, wanted).about(name));
-        }
-        if self.seen.contains(&text) {
-            let error = BodyError::new(BodyErrorKind::DuplicateField, at, "give each field once");
-            let known = field::of(route, text.as_bytes());
-            return Err(BodyError { param: known.map(|(_, name)| name), ..error });
-        }
-        if self.seen.len() >= self.count_max {
-            let wanted = "send fewer top-level fields";
-            return Err(BodyError::new(BodyErrorKind::TooManyFields, at, wanted));
-        }
-        self.seen.push(text.clone());
-        Ok(text)
     }
 }
 

@@ -3,6 +3,7 @@
 //! A lenient parser in front of another parser is how requests are smuggled. The table that this
 //! follows is `docs/security.md`, "The gate"; each of its rows is a test.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -19,6 +20,8 @@ pub(crate) struct HeadLimits {
     pub(crate) target_bytes_max: usize,
 }
 
+/// Most fields that a document may allow.
+pub(crate) const FIELDS_MAX: usize = 256;
 /// Most bytes a method may have.
 const METHOD_BYTES_MAX: usize = 32;
 
@@ -40,9 +43,10 @@ pub(crate) fn read(head: Bytes, limits: HeadLimits) -> Result<RequestHead, Turne
     if has_bare_line_feed(&head) {
         return Err(Turned::bad("a line of the request head ends with a bare line feed"));
     }
-    let mut slots = vec![httparse::EMPTY_HEADER; limits.fields_max];
-    let mut parsed = httparse::Request::new(&mut slots);
-    match parsed.parse(&head) {
+    let mut slots = [const { MaybeUninit::uninit() }; FIELDS_MAX];
+    let slots = slots.get_mut(..limits.fields_max.min(FIELDS_MAX)).unwrap_or_default();
+    let mut parsed = httparse::Request::new(&mut []);
+    match parsed.parse_with_uninit_headers(&head, slots) {
         Ok(httparse::Status::Complete(_)) => {}
         Ok(httparse::Status::Partial) => return Err(Turned::bad("the request head is incomplete")),
         Err(httparse::Error::TooManyHeaders) => {

@@ -3,6 +3,7 @@
 //! An endpoint is not trusted to frame its answers: what could be read in two ways would let one
 //! client see another's answer on a reused connection.
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 use bytes::Bytes;
@@ -71,9 +72,10 @@ pub(crate) enum Parsed {
 
 /// Reads the head of an answer.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, HeadFault> {
-    let mut slots = [httparse::EMPTY_HEADER; FIELDS_MAX];
-    let mut parsed = httparse::Response::new(&mut slots);
-    let length = match parsed.parse(bytes) {
+    let mut slots = [const { MaybeUninit::uninit() }; FIELDS_MAX];
+    let mut parsed = httparse::Response::new(&mut []);
+    let config = httparse::ParserConfig::default();
+    let length = match config.parse_response_with_uninit_headers(&mut parsed, bytes, &mut slots) {
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) if bytes.len() < HEAD_BYTES_MAX => return Ok(Parsed::Partial),
         _ => return Err(HeadFault::Malformed),
@@ -86,14 +88,9 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, HeadFault> {
         100..200 => return Ok(Parsed::Interim(length)),
         _ => {}
     }
-    let places: Vec<(Range<usize>, Range<usize>)> = parsed
-        .headers
-        .iter()
-        .map(|field| (offset(bytes, field.name.as_bytes()), offset(bytes, field.value)))
-        .collect();
     let mut fields = Fields::with_bytes(Bytes::copy_from_slice(&bytes[..length]));
-    for (name, value) in places {
-        fields.push(name, value);
+    for field in parsed.headers.iter() {
+        fields.push(offset(bytes, field.name.as_bytes()), offset(bytes, field.value));
     }
     let framing = framing(status, &fields)?;
     let keeps_alive = version == 1

@@ -33,9 +33,9 @@ fn row(title: &'static str, millis: [u64; 3], tokens_per_second: f64) -> Row {
             p95,
             p99,
             tokens_per_second,
-            shares: vec![0.75, 0.25],
             send_late_p99: Duration::from_millis(1),
         },
+        shares: [0.75, 0.25],
         cached: 0.5,
         step_late_p99: Duration::from_millis(1),
     }
@@ -68,8 +68,10 @@ fn a_lower_bound_is_marked_and_compared_with_nothing() {
 
 #[test]
 fn a_rival_that_wins_is_named() {
-    let others = [row("round robin", [100, 1000, 2000], 1000.0), row("least request", [50, 90, 99], 900.0)];
-    let beaten = others.into_iter().chain([row("ours", [50, 100, 100], 1010.0)]).collect::<Vec<_>>();
+    let others =
+        [row("round robin", [100, 1000, 2000], 1000.0), row("least request", [50, 90, 99], 900.0)];
+    let beaten =
+        others.into_iter().chain([row("ours", [50, 100, 100], 1010.0)]).collect::<Vec<_>>();
     let remarks = remarks(&plan(0.5), &beaten).unwrap();
     assert!(remarks.contains("least request wins TTFT P95."), "{remarks}");
     let best = [row("round robin", [100, 100, 100], 1.0), row("ours", [100, 100, 100], 1.0)];

@@ -136,17 +136,17 @@ impl Writer {
     /// Replaces the table by one without dead words, larger if needed and allowed. `false` if
     /// that would gain nothing.
     pub(in crate::index) fn rebuild(&mut self, slots: &Slots, memory: &Memory) -> bool {
-        let mut live = Survivors::of(&self.table, slots);
-        let needed = live.words.len() + live.rows.len();
         let words = self.table.words();
         let homes = self.table.homes;
         let homes_larger = homes + homes / 4 + 1;
         let growth = table_bytes(homes_larger, 0) - table_bytes(homes, 0);
-        let is_filled = self.is_window_full || needed * 100 > words * 68;
         let may_grow = memory.allows(growth);
         if self.words_left > 0 && !self.wants_rows && !may_grow {
             return false;
         }
+        let mut live = Survivors::of(&self.table, slots);
+        let needed = live.words.len() + live.rows.len();
+        let is_filled = self.is_window_full || needed * 100 > words * 68;
         self.is_crowded = is_filled && !may_grow;
         if self.is_crowded && needed * 100 > words * 80 && !self.wants_rows {
             self.words_left = words / 8;
