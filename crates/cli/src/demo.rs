@@ -24,7 +24,6 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
 use gateway::Policy;
 use sim::Fleet;
 use tokio::runtime::{Handle, Runtime};
@@ -174,8 +173,10 @@ async fn demo(args: &Args, simulator: &Handle) -> anyhow::Result<()> {
         print(&format!("\n{}\n\n{}", report::table(&rows), report::remarks(&plan, &rows)?))?;
     }
     if let Some((fleet, stand)) = last {
+        // Before anyone is told how to end it.
+        let interrupted = interrupted()?;
         invite(&stand, args.json)?;
-        interrupted().await?;
+        interrupted.await;
         drop(fleet);
         stand.stop()?;
     }
@@ -187,7 +188,7 @@ fn announce(plan: &Plan) {
         FLEET.iter().map(|group| format!("{} × {}", group.count, group.gpu)).collect();
     let whole = plan.timetable.whole().mul_f64(plan.timetable.time_scale);
     note(&format!(
-        "{} with {MODEL}, simulated; {:.1} requests/s, {} of their capacity; {} policies of {:.0} s",
+        "Simulating {} with {MODEL}.\nSending {:.1} requests/s ({} of capacity) through {} policies, {:.0} s each:\n",
         gpus.join(" and "),
         plan.rate,
         plan.load,
@@ -249,14 +250,15 @@ fn cached(fleet: &Fleet) -> f64 {
     hits as f64 / looked_up.max(1) as f64
 }
 
-/// The worst server's.
+/// The worst server's; a bound of the simulator's histogram.
 fn step_lateness(fleet: &Fleet) -> anyhow::Result<Duration> {
+    /// What a server that tells no number is taken for: it is beyond the histogram's last bound.
+    const BEYOND_MS: f64 = 1000.0;
     let mut worst = 0.0_f64;
     for server in fleet.servers() {
         let state = admin_client::request(server.address(), "GET", "/admin/state", &[])?;
         let state: serde_json::Value = serde_json::from_slice(&state)?;
-        let late = state["step_lateness_ms_p99"].as_f64();
-        worst = worst.max(late.context("a simulated server does not tell how late it is")?);
+        worst = worst.max(state["step_lateness_ms_p99"].as_f64().unwrap_or(BEYOND_MS));
     }
     Ok(Duration::from_secs_f64(worst * 1e-3))
 }
@@ -265,10 +267,11 @@ fn step_lateness(fleet: &Fleet) -> anyhow::Result<Duration> {
 fn invite(stand: &Stand, quietly: bool) -> anyhow::Result<()> {
     let Stand { traffic, admin, .. } = stand;
     let text = format!(
-        "\nThe picker's gateway goes on serving at http://{traffic} (metrics and decisions: http://{admin}). Try:\n\n  \
-         curl http://{traffic}/v1/models\n  \
+        "\nThe last gateway goes on serving at http://{traffic}. Try:\n\n\
+         curl http://{traffic}/v1/models\n\
          curl -N http://{traffic}/v1/chat/completions -H 'content-type: application/json' \
          -d '{{\"model\":\"{MODEL}\",\"stream\":true,\"messages\":[{{\"role\":\"user\",\"content\":\"Hello\"}}]}}'\n\n\
+         Metrics and decisions: http://{admin}/metrics, http://{admin}/debug/decisions\n\
          Ctrl-C ends it."
     );
     if quietly {
@@ -284,12 +287,14 @@ fn print(text: &str) -> anyhow::Result<()> {
     Ok(out.flush()?)
 }
 
-async fn interrupted() -> std::io::Result<()> {
+/// Catches SIGINT and SIGTERM from now on; resolves when one came.
+fn interrupted() -> std::io::Result<impl Future<Output = ()>> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
-    Ok(())
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
 }

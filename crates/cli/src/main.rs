@@ -45,6 +45,11 @@ enum Command {
     Check(check::Args),
     /// Which endpoint a request would get, every score, and the age of every signal
     Explain(explain::Args),
+    /// Print a generated page of the documentation
+    #[command(hide = true)]
+    Docs {
+        page: Page,
+    },
     /// Simulated model servers: vLLM, SGLang, TGI or TensorRT-LLM as seen from outside
     Sim(sim::Args),
 }
@@ -55,6 +60,10 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args),
         Command::Check(args) => return check::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Docs { page } => {
+            print_page(page);
+            Ok(())
+        }
         Command::Sim(args) => run_sim(args),
     };
     match result {
@@ -63,6 +72,22 @@ fn main() -> ExitCode {
             report(&error);
             ExitCode::FAILURE
         }
+    }
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Page {
+    /// `docs/metrics.md`
+    Metrics,
+    /// `docs/configuration.md`
+    Configuration,
+}
+
+#[expect(clippy::print_stdout, reason = "a command's output")]
+fn print_page(page: Page) {
+    match page {
+        Page::Metrics => print!("{}", telemetry::names::markdown()),
+        Page::Configuration => print!("{}", config::reference_markdown()),
     }
 }
 

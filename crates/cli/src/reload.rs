@@ -8,7 +8,7 @@ use gateway::Gateway;
 use notify::{RecursiveMode, Watcher};
 use telemetry::clock;
 use telemetry::metrics::labels::Reload;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
 
 use crate::settings::Flags;
@@ -17,13 +17,12 @@ use crate::settings::Flags;
 const SETTLE: Duration = Duration::from_millis(200);
 
 /// Applies the document again on SIGHUP and whenever its file changes.
-pub(crate) async fn on_change(gateway: Arc<Gateway>, flags: Flags) -> anyhow::Result<()> {
+pub(crate) async fn on_change(mut hangup: Signal, gateway: Arc<Gateway>, flags: Flags) -> anyhow::Result<()> {
     let (changed, mut changes) = mpsc::channel(1);
     let _watcher = match &flags.file {
         Some(file) => Some(watch(file, changed.clone())?),
         None => None,
     };
-    let mut hangup = signal(SignalKind::hangup())?;
     loop {
         tokio::select! {
             Some(()) = changes.recv() => {

@@ -8,9 +8,11 @@ use config::{AccessLogTarget, Document};
 use gateway::{Gateway, Policy};
 use proxy::{Fetcher, Listeners, Options, Phase, Server, TlsFiles, listen};
 use telemetry::{AccessLog, BuildInfo, Metrics, Target};
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::settings::Flags;
+use crate::shutdown::Signals;
 use crate::{reload, shutdown};
 
 #[derive(Clone, Debug, clap::Args)]
@@ -80,14 +82,16 @@ async fn serve(args: Args, document: Document) -> anyhow::Result<()> {
         memory_bytes: memory(),
         endpoint_authorization: authorization.clone(),
     };
+    // Before anyone can know that this process runs: the default action of a signal is to kill it.
+    let (stop, hangup) = (Signals::catch()?, signal(SignalKind::hangup())?);
     announce(&listeners)?;
 
     let gateway = Gateway::new(&document, policy, metrics, access_log);
     let (phase, phase_seen) = watch::channel(Phase::Serving);
     let fetcher = Rc::new(Fetcher::new(authorization.as_deref().map(Rc::from)));
     let watching = tokio::task::spawn_local(gateway::watch(gateway.clone(), fetcher));
-    let reloading = tokio::task::spawn_local(reload::on_change(gateway.clone(), args.flags));
-    let stopping = tokio::task::spawn_local(shutdown::on_signal(gateway.clone(), phase));
+    let reloading = tokio::task::spawn_local(reload::on_change(hangup, gateway.clone(), args.flags));
+    let stopping = tokio::task::spawn_local(shutdown::on_signal(stop, gateway.clone(), phase));
     Server::new(gateway, options, listeners, phase_seen).run().await?;
     for task in [watching.abort_handle(), reloading.abort_handle(), stopping.abort_handle()] {
         task.abort();

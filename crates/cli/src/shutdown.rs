@@ -5,16 +5,27 @@ use std::time::Duration;
 
 use gateway::Gateway;
 use proxy::Phase;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+
+/// The signals to stop, caught from the moment this exists.
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    pub(crate) fn catch() -> std::io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+    }
+}
 
 /// Waits for the signal to stop, then goes through the phases. A second signal ends at once.
 ///
 /// SIGTERM comes from an orchestrator, which needs time to stop sending traffic here, so new
 /// connections are taken for the drain delay. SIGINT comes from a person, who does not want to wait.
-pub(crate) async fn on_signal(gateway: Arc<Gateway>, phase: watch::Sender<Phase>) -> std::io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+pub(crate) async fn on_signal(signals: Signals, gateway: Arc<Gateway>, phase: watch::Sender<Phase>) {
+    let Signals { mut terminate, mut interrupt } = signals;
     let delay = tokio::select! {
         _ = terminate.recv() => gateway.spec().timeouts.drain_delay,
         _ = interrupt.recv() => Duration::ZERO,
@@ -34,5 +45,4 @@ pub(crate) async fn on_signal(gateway: Arc<Gateway>, phase: watch::Sender<Phase>
         _ = interrupt.recv() => {}
     }
     phase.send_replace(Phase::Over);
-    Ok(())
 }

@@ -1,11 +1,17 @@
 //! `wicketgate demo`, as a person or a script runs it.
 
-use std::process::{Command, Output};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
 fn demo(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_wicketgate")).arg("demo").args(arguments).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_wicketgate"))
+        .arg("demo")
+        .args(arguments)
+        .output()
+        .expect("the binary was built")
 }
 
 #[test]
@@ -52,6 +58,29 @@ fn the_table_comes_with_what_to_know_about_it() {
     ] {
         assert!(text.contains(part), "no `{part}` in\n{text}");
     }
+}
+
+#[test]
+fn without_once_it_serves_what_it_invites_to_until_interrupted() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_wicketgate"))
+        .args(["demo", "--duration", "500ms", "--load", "0.1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let invitation = lines.find(|line| line.starts_with("curl ")).expect("an invitation");
+    let url = invitation.strip_prefix("curl http://").unwrap();
+    let (address, path) = url.split_once('/').unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET /{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("200 OK") && answer.contains("llama-3.1-8b"), "{answer}");
+
+    let last = lines.find(|line| line.contains("Ctrl-C")).expect("how to end it");
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(child.wait().unwrap().success(), "{last}");
 }
 
 #[test]

@@ -244,6 +244,9 @@ impl Directory {
             members,
             settings: plan.settings.clone(),
             metrics: metrics.pool(&plan.name),
+            scores_prefix: profile.scorers.iter().any(|weighted| {
+                matches!(weighted.scorer.name(), "prefix" | "no-hit-lru")
+            }),
             profile: Arc::new(profile),
             pace: pace.clone(),
         })

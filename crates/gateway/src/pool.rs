@@ -20,6 +20,8 @@ pub struct Pool {
     pub settings: PoolSettings,
     pub metrics: Arc<PoolMetrics>,
     pub profile: Arc<Profile>,
+    /// Whether a scorer asks who holds the prompt; else nobody needs to hash it.
+    pub(crate) scores_prefix: bool,
     /// Survives changes of the catalog.
     pub(crate) pace: Arc<Pace>,
 }

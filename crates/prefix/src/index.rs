@@ -17,7 +17,7 @@
 //! # Threads
 //!
 //! Readers take no lock: they load the table set once and read atomics. A writer holds its
-//! endpoint's lock, and one shard's at a time. Lock order: endpoint, shard, publication.
+//! endpoint's lock, and one shard's at a time. Lock order: endpoint, publication, shard.
 //! A reader that races a writer may miss a block just being moved; the answer is a hint anyway.
 //!
 //! # Bounds
@@ -71,7 +71,7 @@ pub struct Stats {
 }
 
 /// Shards are made for about so many bytes each, so that rebuilding one takes microseconds.
-const SHARD_BYTES: usize = 64 << 10;
+const SHARD_BYTES: usize = 256 << 10;
 const SHARDS_MIN: usize = 16;
 const SHARDS_MAX: usize = 4096;
 /// Rebuilds that one new block may cause: each makes its window less likely to be full.
@@ -125,12 +125,22 @@ impl PrefixIndex {
         let residency = self.slots.get_or_create(slot.0);
         let mut bins = residency.lock();
         let before = bins.total();
+        // Blocks used in this epoch already need no stamp, and they come first: a block's
+        // predecessors were stamped with it or after it.
+        let tables = self.tables.load();
+        let current = bins.current();
+        let stamped = hashes.partition_point(|hash| {
+            lookup::epoch_of(&tables, *hash, slot.0) == Some(current)
+        });
+        drop(tables);
+        let hashes = &hashes[stamped..];
+        let mut rebuilt = Vec::new();
         for (at, hash) in hashes.iter().enumerate().rev() {
             if (hashes.len() - 1 - at).is_multiple_of(AHEAD) {
                 let next = &hashes[(at + 1).saturating_sub(AHEAD)..=at];
                 shard::prefetch(&self.tables.load(), next);
             }
-            let touch = self.touch(*hash, slot.0, bins.current());
+            let touch = self.touch(*hash, slot.0, bins.current(), &mut rebuilt);
             let has_advanced = match touch {
                 Touch::Same | Touch::Dropped => false,
                 Touch::Moved { from } => bins.moved(from),
@@ -144,6 +154,7 @@ impl PrefixIndex {
         residency.publish(&bins);
         self.account(before, &bins);
         drop(bins);
+        self.publish(&rebuilt);
         if self.is_crowded.swap(false, Ordering::Relaxed) {
             self.relieve();
         }
@@ -196,7 +207,7 @@ impl PrefixIndex {
         self.sweep_step();
     }
 
-    fn touch(&self, hash: BlockHash, slot: u16, epoch: u16) -> Touch {
+    fn touch(&self, hash: BlockHash, slot: u16, epoch: u16, rebuilt: &mut Vec<usize>) -> Touch {
         let shard = shard::shard_of(hash, self.writers.len());
         let tag = shard::tag_of(hash);
         let mut writer = lock(&self.writers[shard]);
@@ -204,7 +215,10 @@ impl PrefixIndex {
             Some(touch) => touch,
             None => {
                 for _ in 0..REBUILDS_MAX {
-                    let is_rebuilt = self.make_room(shard, &mut writer);
+                    let is_rebuilt = self.make_room(&mut writer);
+                    if is_rebuilt && !rebuilt.contains(&shard) {
+                        rebuilt.push(shard);
+                    }
                     let touch = writer.touch(tag, slot, epoch, &self.slots, &self.memory);
                     match touch {
                         Some(touch) => return touch,
@@ -218,19 +232,27 @@ impl PrefixIndex {
     }
 
     /// Rebuilds a shard without its dead words, larger if those that live need it. `false` if
-    /// that would gain nothing.
-    fn make_room(&self, shard: usize, writer: &mut Writer) -> bool {
+    /// that would gain nothing. Readers keep to the old table until [`Self::publish`].
+    fn make_room(&self, writer: &mut Writer) -> bool {
         let is_rebuilt = writer.rebuild(&self.slots, &self.memory);
-        if is_rebuilt {
-            let _guard = lock(&self.publication);
-            let mut tables = Vec::clone(&self.tables.load());
-            tables[shard] = writer.table();
-            self.tables.store(Arc::new(tables));
-        }
         if writer.is_crowded() {
             self.is_crowded.store(true, Ordering::Relaxed);
         }
         is_rebuilt
+    }
+
+    /// Shows readers the newest tables of these shards: once for all that a prompt caused, because
+    /// the list of tables is copied for it.
+    fn publish(&self, shards: &[usize]) {
+        if shards.is_empty() {
+            return;
+        }
+        let _guard = lock(&self.publication);
+        let mut tables = Vec::clone(&self.tables.load());
+        for shard in shards {
+            tables[*shard] = lock(&self.writers[*shard]).table();
+        }
+        self.tables.store(Arc::new(tables));
     }
 
     /// At the memory bound: whoever holds most gives up its oldest blocks, until about a

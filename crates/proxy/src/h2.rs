@@ -59,19 +59,23 @@ where
     let mut drain = drain;
     let mut timer = Timer::default();
     let mut idle_at = deadline_in(idle);
-    let mut told = false;
+    let (mut told, mut served) = (false, false);
     std::future::poll_fn(|cx| {
-        if let Poll::Ready(ended) = connection.as_mut().poll(cx) {
-            return Poll::Ready(drop(ended));
+        // How it ended is nobody's business: its streams told their own story.
+        if connection.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(());
         }
         if open.get() > 0 {
             idle_at = deadline_in(idle);
+            served = true;
         }
         if told {
             return Poll::Pending;
         }
         let time_is_up = timer.poll(cx, idle_at.min(ends_at)).is_ready();
-        if drain.poll(cx).is_ready() || time_is_up {
+        // A connection of the drain delay is still good for one request.
+        let drained = if served { drain.poll(cx) } else { drain.poll_closed(cx) };
+        if drained.is_ready() || time_is_up {
             told = true;
             connection.as_mut().graceful_shutdown();
             return connection.as_mut().poll(cx).map(drop);

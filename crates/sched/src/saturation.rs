@@ -19,6 +19,11 @@ pub struct Config {
     pub in_flight: Option<u32>,
 }
 
+/// Requests that an engine runs at once if it does not say: the smallest default of vLLM's server.
+/// Taken too large, a burst queues at the engine until the next scrape; taken too small, it would be
+/// refused by a pool with room.
+const BATCH: f32 = 256.0;
+
 impl Default for Config {
     fn default() -> Self {
         Self { queue_depth: 32, kv_usage: None, in_flight: None }
@@ -54,8 +59,8 @@ impl Config {
     }
 
     /// Requests that surely wait. What we sent since the scrape waits only if the engine had a
-    /// queue then; else it runs until the batch is full, whose size is taken to be what ran or
-    /// [`Config::queue_depth`], whichever is more, on top, if the engine does not say.
+    /// queue then; else it runs until the batch is full, which is taken to hold [`BATCH`] requests
+    /// (and room for [`Config::queue_depth`] more) if the engine does not say.
     fn waiting(&self, candidate: &Candidate) -> f32 {
         let scraped = &candidate.scraped;
         let Some(waiting) = scraped.waiting else { return 0.0 };
@@ -66,7 +71,7 @@ impl Config {
         let running = scraped.running.unwrap_or(0) as f32;
         let room = match scraped.running_max {
             Some(max) => (max as f32 - running).max(0.0),
-            None => running.max(self.queue_depth as f32),
+            None => (BATCH - running).max(self.queue_depth as f32),
         };
         (since - room).max(0.0)
     }

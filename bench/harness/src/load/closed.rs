@@ -132,6 +132,9 @@ async fn one(
         let piece = buffer.get(..read).filter(|piece| !piece.is_empty());
         let piece = piece.ok_or(std::io::ErrorKind::UnexpectedEof)?;
         if answer.feed(piece).map_err(|_| std::io::ErrorKind::InvalidData)? {
+            if answer.closes() {
+                *socket = None;
+            }
             return Ok(answer.status());
         }
     }

@@ -9,6 +9,7 @@ pub(super) struct BadAnswer;
 pub(super) struct Answer {
     head: Vec<u8>,
     status: u16,
+    closes: bool,
     rest: Rest,
 }
 
@@ -29,6 +30,11 @@ enum Rest {
 }
 
 impl Answer {
+    /// Whether the server closes the connection after this answer.
+    pub(super) fn closes(&self) -> bool {
+        self.closes
+    }
+
     /// Takes the next bytes; `true` when the answer is complete.
     pub(super) fn feed(&mut self, bytes: &[u8]) -> Result<bool, BadAnswer> {
         let mut bytes = bytes;
@@ -62,6 +68,8 @@ impl Answer {
                 self.rest = Rest::Length(text.parse().map_err(|_| BadAnswer)?);
             } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
                 self.rest = Rest::ChunkSize(0);
+            } else if header.name.eq_ignore_ascii_case("connection") {
+                self.closes = header.value.eq_ignore_ascii_case(b"close");
             }
         }
         Ok(Some(head_bytes))

@@ -1,5 +1,7 @@
 //! What is simulated: two fast and four slow GPUs that serve the same model.
 
+use std::time::Duration;
+
 use sim::engine::{EngineSpec, Hardware};
 use sim::{ServerHandle, ServerSpec};
 use types::EngineKind;
@@ -53,6 +55,13 @@ pub(super) fn servers(time_scale: f64, seed: u64) -> Vec<ServerSpec> {
 /// Which group of [`FLEET`] a server belongs to.
 pub(super) fn group_of(server: &ServerHandle) -> Option<usize> {
     FLEET.iter().position(|group| group.hardware == server.spec().hardware)
+}
+
+/// What no step of any engine is shorter than: reading the weights of the model once.
+pub(super) fn shortest_step() -> Duration {
+    let rows = FLEET.iter().filter_map(|group| Hardware::find(group.hardware));
+    let shortest = rows.map(|row| row.costs.overhead_ms + row.costs.weights_ms);
+    Duration::from_secs_f64(shortest.fold(f64::INFINITY, f64::min).min(1e3) * 1e-3)
 }
 
 /// How much the fleet can do, requests per second.

@@ -68,16 +68,28 @@ async fn a_body_of_any_size_arrives_byte_for_byte_over_both_versions() {
         let body = body_of(bytes);
         let wanted = sha256(&body);
         let known = ask(gateway.traffic, "POST", CHAT, &[], &body).await;
-        assert_eq!((known.status, last_sha256(&fleet).await), (200, wanted.clone()), "{bytes}, known length");
+        assert_eq!(
+            (known.status, last_sha256(&fleet).await),
+            (200, wanted.clone()),
+            "{bytes}, known length"
+        );
         let pieces = chunked(&body, &[1, 2, 3, 1000, 65_536]);
-        let answer = ask(gateway.traffic, "POST", CHAT, &[("Transfer-Encoding", "chunked")], &pieces).await;
-        assert_eq!((answer.status, last_sha256(&fleet).await), (200, wanted.clone()), "{bytes}, chunked");
+        let answer =
+            ask(gateway.traffic, "POST", CHAT, &[("Transfer-Encoding", "chunked")], &pieces).await;
+        assert_eq!(
+            (answer.status, last_sha256(&fleet).await),
+            (200, wanted.clone()),
+            "{bytes}, chunked"
+        );
         let mut http2 = Http2::connect(gateway.traffic).await;
         let answer = http2.post(CHAT, &[], &[&body[..1], &body[1..]]).await;
         assert_eq!((answer.status, last_sha256(&fleet).await), (200, wanted), "{bytes}, HTTP/2");
     }
     let seen = asked(fleet.server(0)).await;
-    assert!(seen.iter().all(|request| request.headers.iter().all(|(name, _)| name != "transfer-encoding")));
+    assert!(
+        seen.iter()
+            .all(|request| request.headers.iter().all(|(name, _)| name != "transfer-encoding"))
+    );
 }
 
 /// BODY-1: the limit itself.
@@ -87,7 +99,8 @@ async fn a_body_above_the_limit_is_a_413_in_the_form_of_its_route() {
     let body = body_of(LIMIT + 1);
     let pieces = chunked(&body, &[65_536; 100]);
     let known = ask(gateway.traffic, "POST", CHAT, &[], &body).await;
-    let answer = ask(gateway.traffic, "POST", CHAT, &[("Transfer-Encoding", "chunked")], &pieces).await;
+    let answer =
+        ask(gateway.traffic, "POST", CHAT, &[("Transfer-Encoding", "chunked")], &pieces).await;
     let mut http2 = Http2::connect(gateway.traffic).await;
     let second = http2.post(CHAT, &[], &[&body]).await;
     for answer in [known, answer, second] {
@@ -95,7 +108,10 @@ async fn a_body_above_the_limit_is_a_413_in_the_form_of_its_route() {
         assert_eq!(answer.header("x-wicketgate-component"), Some("edge"));
     }
     let anthropic = ask(gateway.traffic, "POST", "/v1/messages", &[], &body).await;
-    assert_eq!((anthropic.status, &anthropic.json()["error"]["type"]), (413, &json!("request_too_large")));
+    assert_eq!(
+        (anthropic.status, &anthropic.json()["error"]["type"]),
+        (413, &json!("request_too_large"))
+    );
     assert!(asked(fleet.server(0)).await.is_empty());
 }
 
@@ -136,7 +152,12 @@ async fn a_body_that_could_be_read_in_two_ways_is_a_400_and_reaches_nobody() {
     for (body, code) in cases {
         let answer = ask(gateway.traffic, "POST", CHAT, &[], &body).await;
         let text = String::from_utf8_lossy(&body).into_owned();
-        assert_eq!((answer.status, answer.code()), (400, code.to_owned()), "{text}: {}", answer.text());
+        assert_eq!(
+            (answer.status, answer.code()),
+            (400, code.to_owned()),
+            "{text}: {}",
+            answer.text()
+        );
         assert_eq!(answer.header("x-wicketgate-component"), Some("edge"));
         assert_eq!(answer.end, End::Open, "the body was read, so the connection stays good");
     }
@@ -154,7 +175,10 @@ async fn a_broken_body_is_told_where_it_breaks_in_the_dialect_of_its_route() {
     assert!(ours.json()["error"]["message"].as_str().unwrap().contains(&offset), "{}", ours.text());
     assert_eq!(ours.json()["error"]["type"], "invalid_request_error");
     let anthropic = ask(gateway.traffic, "POST", "/v1/messages", &[], broken).await.json();
-    assert_eq!((&anthropic["type"], &anthropic["error"]["type"]), (&json!("error"), &json!("invalid_request_error")));
+    assert_eq!(
+        (&anthropic["type"], &anthropic["error"]["type"]),
+        (&json!("error"), &json!("invalid_request_error"))
+    );
     assert!(anthropic["error"]["message"].as_str().unwrap().contains(&offset));
     let tgi = ask(gateway.traffic, "POST", "/generate_stream", &[], b"{\"inputs\":").await.json();
     assert_eq!(tgi["error_type"], "validation");
@@ -195,9 +219,14 @@ async fn a_body_of_another_media_type_or_coding_is_a_415() {
         &[("Content-Encoding", "deflate")],
     ] {
         let answer = ask(gateway.traffic, "POST", CHAT, fields, body.as_bytes()).await;
-        assert_eq!((answer.status, answer.code()), (415, "unsupported_media_type".to_owned()), "{fields:?}");
+        assert_eq!(
+            (answer.status, answer.code()),
+            (415, "unsupported_media_type".to_owned()),
+            "{fields:?}"
+        );
     }
-    let fine = [("Content-Type", "application/json; charset=utf-8"), ("Content-Encoding", "identity")];
+    let fine =
+        [("Content-Type", "application/json; charset=utf-8"), ("Content-Encoding", "identity")];
     assert_eq!(ask(gateway.traffic, "POST", CHAT, &fine, body.as_bytes()).await.status, 200);
     assert_eq!(asked(fleet.server(0)).await.len(), 1);
 }
@@ -219,7 +248,9 @@ async fn bodies_beyond_the_memory_for_bodies_are_a_503_until_some_are_done() {
     fleet.server(0).heal();
     drop(first);
     gateway
-        .until("the first body was given back", async || chat(gateway.traffic, &serde_json::from_slice(&body).unwrap()).await.status == 200)
+        .until("the first body was given back", async || {
+            chat(gateway.traffic, &serde_json::from_slice(&body).unwrap()).await.status == 200
+        })
         .await;
     assert_eq!(gateway.metric("wicketgate_buffered_body_bytes", &[]).await, 0.0);
 }

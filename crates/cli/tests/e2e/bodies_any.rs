@@ -20,15 +20,21 @@ fn value() -> impl Strategy<Value = String> {
         text(),
     ];
     leaf.prop_recursive(4, 24, 4, |inner| {
-        let item = (space(), inner, space()).prop_map(|(before, value, after)| before + &value + &after).boxed();
+        let item = (space(), inner, space())
+            .prop_map(|(before, value, after)| before + &value + &after)
+            .boxed();
         prop_oneof![
-            proptest::collection::vec(item.clone(), 0..4).prop_map(|items| format!("[{}]", items.join(","))),
-            proptest::collection::vec((prop_oneof![Just("\"same\"".to_owned()), text()], item), 0..4).prop_map(
-                |fields| {
-                    let fields: Vec<String> = fields.into_iter().map(|(key, value)| format!("{key}:{value}")).collect();
-                    format!("{{{}}}", fields.join(" ,"))
-                }
-            ),
+            proptest::collection::vec(item.clone(), 0..4)
+                .prop_map(|items| format!("[{}]", items.join(","))),
+            proptest::collection::vec(
+                (prop_oneof![Just("\"same\"".to_owned()), text()], item),
+                0..4
+            )
+            .prop_map(|fields| {
+                let fields: Vec<String> =
+                    fields.into_iter().map(|(key, value)| format!("{key}:{value}")).collect();
+                format!("{{{}}}", fields.join(" ,"))
+            }),
         ]
     })
 }
@@ -53,13 +59,18 @@ fn text() -> impl Strategy<Value = String> {
 /// A body with one `model`, anywhere among fields that mean nothing to the gateway.
 fn body() -> impl Strategy<Value = String> {
     let fields = proptest::collection::vec((0..1000_u32, value()), 0..6);
-    (fields, any::<prop::sample::Index>(), space(), space()).prop_map(|(fields, place, before, after)| {
-        let mut fields: Vec<String> =
-            fields.iter().enumerate().map(|(at, (key, value))| format!("\"x{at}_{key}\":{value}")).collect();
-        let place = place.index(fields.len() + 1);
-        fields.insert(place, "\"\\u006dodel\" : \"llama-3.1-8b\"".to_owned());
-        format!("{before}{{{before}{}{after}}}{after}", fields.join(","))
-    })
+    (fields, any::<prop::sample::Index>(), space(), space()).prop_map(
+        |(fields, place, before, after)| {
+            let mut fields: Vec<String> = fields
+                .iter()
+                .enumerate()
+                .map(|(at, (key, value))| format!("\"x{at}_{key}\":{value}"))
+                .collect();
+            let place = place.index(fields.len() + 1);
+            fields.insert(place, "\"\\u006dodel\" : \"llama-3.1-8b\"".to_owned());
+            format!("{before}{{{before}{}{after}}}{after}", fields.join(","))
+        },
+    )
 }
 
 #[test]
@@ -71,7 +82,8 @@ fn any_body_in_any_pieces_arrives_byte_for_byte() {
         (fleet, gateway)
     });
     let sizes = proptest::collection::vec(prop_oneof![1_usize..8, 8_usize..600], 0..8);
-    let mut runner = TestRunner::new(Config { cases: 96, failure_persistence: None, ..Config::default() });
+    let mut runner =
+        TestRunner::new(Config { cases: 96, failure_persistence: None, ..Config::default() });
     let result = runner.run(&(body(), sizes, 0..3_u8), |(body, sizes, way)| {
         let bytes = body.as_bytes();
         let arrived = runtime.block_on(async {
@@ -89,7 +101,12 @@ fn any_body_in_any_pieces_arrives_byte_for_byte() {
                 let mut client = Client::connect(gateway.traffic).await;
                 let whole = match way {
                     0 => request("POST", CHAT, &[], bytes),
-                    _ => request("POST", CHAT, &[("Transfer-Encoding", "chunked")], &chunked(bytes, &sizes)),
+                    _ => request(
+                        "POST",
+                        CHAT,
+                        &[("Transfer-Encoding", "chunked")],
+                        &chunked(bytes, &sizes),
+                    ),
                 };
                 let mut rest = whole.as_slice();
                 for size in &sizes {

@@ -27,7 +27,13 @@ enum Leaves {
 }
 
 /// Sends `body`, leaves once `ready`, and checks how soon the endpoint knew.
-async fn leave(gateway: &Gateway, fleet: &Fleet, body: &Value, wait_for: Option<&str>, how: Leaves) {
+async fn leave(
+    gateway: &Gateway,
+    fleet: &Fleet,
+    body: &Value,
+    wait_for: Option<&str>,
+    how: Leaves,
+) {
     let server = fleet.server(0);
     let before = asked(server).await.len();
     let mut client = Client::connect(gateway.traffic).await;
@@ -41,7 +47,8 @@ async fn leave(gateway: &Gateway, fleet: &Fleet, body: &Value, wait_for: Option<
     }
     let left = Instant::now();
     drop(client);
-    let end = seen(server, |request| request.number == number && request.outcome != Outcome::Open).await;
+    let end =
+        seen(server, |request| request.number == number && request.outcome != Outcome::Open).await;
     let took = left.elapsed();
     assert_eq!(end.outcome, Outcome::Cancelled);
     assert!(took < CANCELLED_WITHIN + SLACK, "{how:?}: the endpoint knew after {took:?}");
@@ -111,7 +118,8 @@ async fn flood() -> (SocketAddr, Arc<AtomicU64>, tokio::task::JoinHandle<()>) {
 async fn a_client_that_does_not_read_holds_its_endpoint_back_and_is_given_up() {
     let (address, written, endpoint) = flood().await;
     let limits = json!({ "timeouts": { "slowReader": "1s" } });
-    let gateway = Gateway::with_document(&document(&[format!("http://{address}")], limits), &[]).await;
+    let gateway =
+        Gateway::with_document(&document(&[format!("http://{address}")], limits), &[]).await;
     let idle = gateway.resident_bytes();
     let mut client = Client::connect(gateway.traffic).await;
     client.send(&request("POST", CHAT, &[], streamed("Hello", 5).to_string().as_bytes())).await;
@@ -181,7 +189,9 @@ async fn a_client_that_leaves_within_its_request_dispatches_nothing() {
         drop(client);
     }
     gateway
-        .until("their connections were freed", async || gateway.metric("wicketgate_connections_open", &[]).await == 0.0)
+        .until("their connections were freed", async || {
+            gateway.metric("wicketgate_connections_open", &[]).await == 0.0
+        })
         .await;
     assert_eq!(chat(gateway.traffic, &prompt("Hello", 2)).await.status, 200);
     assert_eq!(asked(fleet.server(0)).await.len(), 1);
@@ -205,7 +215,11 @@ async fn a_head_or_body_that_does_not_come_in_time_is_a_408() {
         let mut client = Client::connect(gateway.traffic).await;
         client.send(&whole[..stop]).await;
         let answer = client.answer().await;
-        assert_eq!((answer.status, answer.code()), (408, "request_timeout".to_owned()), "stopped at {stop}");
+        assert_eq!(
+            (answer.status, answer.code()),
+            (408, "request_timeout".to_owned()),
+            "stopped at {stop}"
+        );
         assert_eq!(answer.end, End::Fin);
     }
     // A drip: never idle for long, and never done. It ends at 300 ms to 2 s, by its own slowness.
@@ -232,7 +246,8 @@ async fn a_head_or_body_that_does_not_come_in_time_is_a_408() {
 #[tokio::test]
 async fn many_requests_follow_each_other_on_one_connection() {
     let fleet = fleet(2, fast()).await;
-    let gateway = Gateway::over(&fleet.urls(), json!({ "limits": { "requestsPerConnectionMax": 20 } })).await;
+    let gateway =
+        Gateway::over(&fleet.urls(), json!({ "limits": { "requestsPerConnectionMax": 20 } })).await;
     let mut client = Client::connect(gateway.traffic).await;
     for number in 1..=20 {
         let body = if number % 2 == 0 { streamed("Hello", 3) } else { prompt("Hello", 3) };

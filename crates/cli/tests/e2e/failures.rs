@@ -36,7 +36,8 @@ fn error(status: u16, retry_after: Option<&str>) -> FaultKind {
 
 async fn answer_of_all_failing(kind: FaultKind, stream: bool) -> (Answer, usize) {
     let fleet = fleet(3, fast()).await;
-    let gateway = Gateway::over(&fleet.urls(), json!({ "timeouts": { "firstByte": "300ms" } })).await;
+    let gateway =
+        Gateway::over(&fleet.urls(), json!({ "timeouts": { "firstByte": "300ms" } })).await;
     all_fail(&fleet, &kind);
     let body = if stream { streamed("Hello", 5) } else { prompt("Hello", 5) };
     let answer = chat(gateway.traffic, &body).await;
@@ -62,11 +63,19 @@ async fn an_endpoint_that_refuses_is_replaced_at_once_ejected_and_taken_back() {
     for _ in 0..10 {
         assert_eq!(chat(gateway.traffic, &prompt("Hello", 2)).await.status, 200);
     }
-    assert_eq!(gateway.metric("wicketgate_retries_total", &["connect"]).await, 1.0, "tried once only");
+    assert_eq!(
+        gateway.metric("wicketgate_retries_total", &["connect"]).await,
+        1.0,
+        "tried once only"
+    );
 
     dead.heal();
     listens(dead, true).await;
-    gateway.until("the endpoint was taken back", async || gateway.state_of(&dead.url()).await == "ready").await;
+    gateway
+        .until("the endpoint was taken back", async || {
+            gateway.state_of(&dead.url()).await == "ready"
+        })
+        .await;
     chats_until_the_first_is_asked(&gateway, &fleet, false).await;
 }
 
@@ -85,7 +94,9 @@ async fn a_pool_that_refuses_connections_answers_503_in_openai_form() {
         assert!(answer.header("retry-after").unwrap().parse::<u32>().unwrap() >= 1);
         assert!(["endpoint", "picker"].contains(&answer.header("x-wicketgate-component").unwrap()));
         let error = &answer.json()["error"];
-        assert!(error["message"].is_string() && error["type"].is_string() && error["code"].is_string());
+        assert!(
+            error["message"].is_string() && error["type"].is_string() && error["code"].is_string()
+        );
         assert_eq!(answer.end, End::Open, "the connection stays usable");
     }
     for server in fleet.servers() {
@@ -93,7 +104,9 @@ async fn a_pool_that_refuses_connections_answers_503_in_openai_form() {
         listens(server, true).await;
     }
     gateway
-        .until("requests flow again", async || chat(gateway.traffic, &prompt("Hello", 2)).await.status == 200)
+        .until("requests flow again", async || {
+            chat(gateway.traffic, &prompt("Hello", 2)).await.status == 200
+        })
         .await;
 }
 
@@ -106,7 +119,10 @@ async fn an_endpoint_that_dies_before_its_head_is_replaced_once() {
         let cut = FaultKind::Cut { after_chunks: None, reset };
         fleet.server(0).fault(cut.clone());
         chats_until_the_first_is_asked(&gateway, &fleet, true).await;
-        assert_eq!(seen(fleet.server(0), |request| request.outcome != Outcome::Open).await.outcome, Outcome::Cut);
+        assert_eq!(
+            seen(fleet.server(0), |request| request.outcome != Outcome::Open).await.outcome,
+            Outcome::Cut
+        );
         drop(gateway);
 
         let (answer, attempts) = answer_of_all_failing(cut, true).await;
@@ -141,7 +157,10 @@ async fn a_502_or_503_is_tried_once_more_and_then_passed_on() {
 
         let (answer, attempts) = answer_of_all_failing(error(status, None), false).await;
         assert_eq!((answer.status, attempts), (status, 2));
-        assert_eq!(answer.text(), format!(r#"{{"error": {{"message": "sim {status}" , "code":{status}}}}}"#));
+        assert_eq!(
+            answer.text(),
+            format!(r#"{{"error": {{"message": "sim {status}" , "code":{status}}}}}"#)
+        );
         assert_eq!(answer.header("x-wicketgate-component"), Some("endpoint"));
         assert_eq!(answer.header("retry-after").is_some(), status == 503);
     }
@@ -160,7 +179,10 @@ async fn an_error_about_the_request_itself_is_passed_on_unchanged_and_ejects_nob
             let answer = chat(gateway.traffic, &body).await;
             attempts += 1;
             assert_eq!(answer.status, status);
-            assert_eq!(answer.text(), format!(r#"{{"error": {{"message": "sim {status}" , "code":{status}}}}}"#));
+            assert_eq!(
+                answer.text(),
+                format!(r#"{{"error": {{"message": "sim {status}" , "code":{status}}}}}"#)
+            );
             assert_eq!(answer.header("x-wicketgate-component"), Some("endpoint"));
             assert_eq!(asked_of_all(&fleet).await.len(), attempts, "{status} was repeated");
         }
@@ -185,7 +207,10 @@ async fn a_429_is_tried_on_one_other_endpoint_and_then_passed_on_with_its_retry_
     let (answer, attempts) = answer_of_all_failing(overloaded(), false).await;
     assert_eq!((answer.status, answer.header("retry-after"), attempts), (429, Some("7"), 2));
     let (answer, _) = answer_of_all_failing(error(429, None), false).await;
-    assert!(answer.header("retry-after").unwrap().parse::<u32>().unwrap() >= 1, "one of ours where it has none");
+    assert!(
+        answer.header("retry-after").unwrap().parse::<u32>().unwrap() >= 1,
+        "one of ours where it has none"
+    );
 }
 
 /// peers.md §4 A 11, C 43; fault model, row 7. Nobody knows whether the first still works on it, so
@@ -193,8 +218,12 @@ async fn a_429_is_tried_on_one_other_endpoint_and_then_passed_on_with_its_retry_
 #[tokio::test]
 async fn an_endpoint_that_stays_silent_costs_a_504_and_one_attempt() {
     for (after_chunks, stream) in [(None, true), (None, false), (Some(0), true)] {
-        let (answer, attempts) = answer_of_all_failing(FaultKind::Stall { after_chunks }, stream).await;
-        assert_eq!((answer.status, answer.code(), attempts), (504, "endpoint_timeout".to_owned(), 1));
+        let (answer, attempts) =
+            answer_of_all_failing(FaultKind::Stall { after_chunks }, stream).await;
+        assert_eq!(
+            (answer.status, answer.code(), attempts),
+            (504, "endpoint_timeout".to_owned(), 1)
+        );
         assert_eq!(answer.header("x-wicketgate-component"), Some("endpoint"));
     }
 }
@@ -203,7 +232,8 @@ async fn an_endpoint_that_stays_silent_costs_a_504_and_one_attempt() {
 #[tokio::test]
 async fn an_attempt_that_timed_out_is_cancelled_at_the_endpoint() {
     let fleet = fleet(1, fast()).await;
-    let gateway = Gateway::over(&fleet.urls(), json!({ "timeouts": { "firstByte": "100ms" } })).await;
+    let gateway =
+        Gateway::over(&fleet.urls(), json!({ "timeouts": { "firstByte": "100ms" } })).await;
     fleet.server(0).fault(FaultKind::Stall { after_chunks: None });
     assert_eq!(chat(gateway.traffic, &prompt("Hello", 5)).await.status, 504);
     seen(fleet.server(0), |request| request.outcome == Outcome::Cancelled).await;
@@ -225,11 +255,15 @@ async fn a_stream_without_an_event_is_replaced_once_and_never_passed_on() {
 #[tokio::test]
 async fn a_stream_that_begins_with_an_error_becomes_an_answer_with_its_status() {
     for done in [false, true] {
-        let (answer, attempts) = answer_of_all_failing(FaultKind::ErrorEvent { after_chunks: 0, done }, true).await;
+        let (answer, attempts) =
+            answer_of_all_failing(FaultKind::ErrorEvent { after_chunks: 0, done }, true).await;
         assert_eq!((answer.status, attempts), (500, 1));
         assert_eq!(answer.header("content-type"), Some("application/json"));
         assert_eq!(answer.header("x-wicketgate-component"), Some("endpoint"));
-        assert!(answer.json()["error"]["message"].as_str().unwrap().contains("injected"), "{answer:?}");
+        assert!(
+            answer.json()["error"]["message"].as_str().unwrap().contains("injected"),
+            "{answer:?}"
+        );
         assert!(!answer.text().contains("[DONE]"));
     }
 }
@@ -243,7 +277,8 @@ async fn a_body_that_ends_short_of_its_length_never_looks_complete() {
         assert!(!answer.complete && answer.end != End::Open, "{answer:?}");
         assert!(answer.body.len() <= bytes);
     }
-    let (answer, attempts) = answer_of_all_failing(FaultKind::TruncatedBody { bytes: 0 }, false).await;
+    let (answer, attempts) =
+        answer_of_all_failing(FaultKind::TruncatedBody { bytes: 0 }, false).await;
     assert_eq!((answer.status, attempts), (502, 2), "nothing was committed: {answer:?}");
 }
 
@@ -278,13 +313,16 @@ async fn retries_stop_when_their_budget_is_spent() {
 #[tokio::test]
 async fn a_connection_that_the_endpoint_closed_while_idle_costs_nothing() {
     let fleet = fleet(1, fast()).await;
-    let gateway = Gateway::over(&fleet.urls(), json!({ "retry": { "budgetFloorPerSecond": 0 } })).await;
+    let gateway =
+        Gateway::over(&fleet.urls(), json!({ "retry": { "budgetFloorPerSecond": 0 } })).await;
     let server = fleet.server(0);
     for round in 0..5 {
         assert_eq!(chat(gateway.traffic, &prompt("Hello", 2)).await.status, 200, "round {round}");
         server.fault(Fault { duration_ms: Some(1), ..FaultKind::Refuse.into() });
         listens(server, false).await;
         listens(server, true).await;
-        gateway.until("it is back", async || gateway.state_of(&server.url()).await == "ready").await;
+        gateway
+            .until("it is back", async || gateway.state_of(&server.url()).await == "ready")
+            .await;
     }
 }

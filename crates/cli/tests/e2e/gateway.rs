@@ -109,7 +109,8 @@ impl Gateway {
         let stdout = follow(child.stdout.take().unwrap());
         let stderr = follow(child.stderr.take().unwrap());
         let mut started = stderr.clone();
-        let announced = timeout(PATIENCE, started.wait_for(|text| text.contains("administration:"))).await;
+        let announced =
+            timeout(PATIENCE, started.wait_for(|text| text.contains("administration:"))).await;
         let text = match announced {
             Ok(Ok(text)) => text.clone(),
             _ => {
@@ -136,7 +137,14 @@ impl Gateway {
     pub(crate) async fn scraped(&self, count: usize) {
         self.until("the endpoints were scraped", async || {
             let ready = self.admin("/readyz").await.status == 200;
-            ready && self.endpoints().await.iter().filter(|endpoint| endpoint["scrape_age_ms"].is_u64()).count() >= count
+            ready
+                && self
+                    .endpoints()
+                    .await
+                    .iter()
+                    .filter(|endpoint| endpoint["scrape_age_ms"].is_u64())
+                    .count()
+                    >= count
         })
         .await;
     }
@@ -160,7 +168,10 @@ impl Gateway {
 
     /// Every endpoint as `/debug/endpoints` shows it.
     pub(crate) async fn endpoints(&self) -> Vec<Value> {
-        self.admin("/debug/endpoints").await.json()["endpoints"].as_array().cloned().unwrap_or_default()
+        self.admin("/debug/endpoints").await.json()["endpoints"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// State of the endpoint at `url`, by the words of `/debug/endpoints`.
@@ -232,7 +243,8 @@ impl Gateway {
     /// The access log's line about a request.
     pub(crate) async fn logged(&self, request_id: &str) -> Value {
         let mut stdout = self.stdout.clone();
-        let find = |text: &str| text.lines().find(|line| line.contains(request_id)).map(str::to_owned);
+        let find =
+            |text: &str| text.lines().find(|line| line.contains(request_id)).map(str::to_owned);
         let text = timeout(PATIENCE, stdout.wait_for(|text| find(text).is_some())).await;
         let text = text.expect("a line in the access log").expect("the gateway lives").clone();
         serde_json::from_str(&find(&text).unwrap()).unwrap()

@@ -51,10 +51,17 @@ impl Answer {
 
     /// The `data` of each event.
     pub(crate) fn events(&self) -> Vec<String> {
-        self.text().split("\n\n").filter_map(|event| {
-            let data: Vec<&str> = event.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim).collect();
-            (!data.is_empty()).then(|| data.join("\n"))
-        }).collect()
+        self.text()
+            .split("\n\n")
+            .filter_map(|event| {
+                let data: Vec<&str> = event
+                    .lines()
+                    .filter_map(|line| line.strip_prefix("data:"))
+                    .map(str::trim)
+                    .collect();
+                (!data.is_empty()).then(|| data.join("\n"))
+            })
+            .collect()
     }
 }
 
@@ -117,7 +124,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             return false;
         }
         let read = timeout(PATIENCE, self.io.read_buf(&mut self.buffer)).await;
-        match read.unwrap_or_else(|_| panic!("nothing came after {:?}", String::from_utf8_lossy(&self.buffer))) {
+        match read.unwrap_or_else(|_| {
+            panic!("nothing came after {:?}", String::from_utf8_lossy(&self.buffer))
+        }) {
             Ok(0) => self.end = End::Fin,
             Ok(_) => {}
             Err(_) => self.end = End::Reset,
@@ -152,7 +161,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
             let head_end = loop {
                 match self.buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
                     Some(at) => break at + 4,
-                    None => assert!(self.more().await, "no answer: {:?}", String::from_utf8_lossy(&self.buffer)),
+                    None => assert!(
+                        self.more().await,
+                        "no answer: {:?}",
+                        String::from_utf8_lossy(&self.buffer)
+                    ),
                 }
             };
             let head = String::from_utf8(self.buffer.drain(..head_end).collect()).unwrap();
@@ -165,7 +178,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
                 .filter_map(|line| line.split_once(": "))
                 .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
                 .collect();
-            let mut answer = Answer { status, headers, body: Vec::new(), complete: false, end: End::Open };
+            let mut answer =
+                Answer { status, headers, body: Vec::new(), complete: false, end: End::Open };
             answer.complete = method == "HEAD" || self.body(&mut answer).await;
             if answer.header("connection") == Some("close") {
                 while answer.complete && self.more().await {}
@@ -223,7 +237,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
 }
 
 /// One request on a connection of its own.
-pub(crate) async fn ask(to: SocketAddr, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+pub(crate) async fn ask(
+    to: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Answer {
     let mut client = Client::connect(to).await;
     client.send_some(&request(method, path, headers, body)).await;
     client.answer_to(method).await

@@ -53,7 +53,12 @@ impl Http2 {
         timeout(PATIENCE, answer).await.expect("an answer in time")
     }
 
-    pub(crate) async fn post(&mut self, path: &str, fields: &[(&str, &str)], pieces: &[&[u8]]) -> Answer {
+    pub(crate) async fn post(
+        &mut self,
+        path: &str,
+        fields: &[(&str, &str)],
+        pieces: &[&[u8]],
+    ) -> Answer {
         let answer = self.send(post(path, fields), pieces).await.unwrap();
         read(answer).await
     }
@@ -66,7 +71,8 @@ impl Drop for Http2 {
 }
 
 fn post(path: &str, fields: &[(&str, &str)]) -> http::Request<()> {
-    let mut request = http::Request::post(format!("http://gateway.test{path}")).header("content-type", "application/json");
+    let mut request = http::Request::post(format!("http://gateway.test{path}"))
+        .header("content-type", "application/json");
     for (name, value) in fields {
         request = request.header(*name, *value);
     }
@@ -81,8 +87,13 @@ async fn read(answer: http::Response<RecvStream>) -> Answer {
         .iter()
         .map(|(name, value)| (name.as_str().to_owned(), value.to_str().unwrap().to_owned()))
         .collect();
-    let mut answer =
-        Answer { status: parts.status.as_u16(), headers, body: Vec::new(), complete: true, end: End::Open };
+    let mut answer = Answer {
+        status: parts.status.as_u16(),
+        headers,
+        body: Vec::new(),
+        complete: true,
+        end: End::Open,
+    };
     while let Some(data) = timeout(PATIENCE, stream.data()).await.expect("data in time") {
         match data {
             Ok(data) => {
@@ -105,14 +116,22 @@ async fn http2_with_prior_knowledge_is_served_whole_and_streamed() {
     let fleet = fleet(1, fast()).await;
     let gateway = Gateway::over(&fleet.urls(), json!({})).await;
     let mut client = Http2::connect(gateway.traffic).await;
-    let whole = client.post(CHAT, &[("x-request-id", "h2-whole")], &[prompt("Hi", 3).to_string().as_bytes()]).await;
+    let whole = client
+        .post(CHAT, &[("x-request-id", "h2-whole")], &[prompt("Hi", 3).to_string().as_bytes()])
+        .await;
     assert_eq!((whole.status, whole.json()["object"].as_str()), (200, Some("chat.completion")));
     assert_eq!(whole.header("x-request-id"), Some("h2-whole"));
     let stream = client.post(CHAT, &[], &[streamed("Hi", 3).to_string().as_bytes()]).await;
     assert!(stream.complete && stream.text().ends_with("data: [DONE]\n\n"), "{}", stream.text());
-    let list = client.send(http::Request::get("http://gateway.test/v1/models").body(()).unwrap(), &[]).await.unwrap();
+    let list = client
+        .send(http::Request::get("http://gateway.test/v1/models").body(()).unwrap(), &[])
+        .await
+        .unwrap();
     assert_eq!(read(list).await.json()["data"][0]["id"], "llama-3.1-8b");
-    let head = client.send(http::Request::head("http://gateway.test/v1/models").body(()).unwrap(), &[]).await.unwrap();
+    let head = client
+        .send(http::Request::head("http://gateway.test/v1/models").body(()).unwrap(), &[])
+        .await
+        .unwrap();
     let head = read(head).await;
     assert!(head.status == 200 && head.complete && head.body.is_empty(), "{head:?}");
 }
@@ -125,7 +144,8 @@ async fn a_hundred_streams_run_on_one_connection() {
     let client = Http2::connect(gateway.traffic).await;
     let mut all = JoinSet::new();
     for number in 0..100 {
-        let mut sender = Http2 { sender: client.sender.clone(), connection: tokio::spawn(async {}) };
+        let mut sender =
+            Http2 { sender: client.sender.clone(), connection: tokio::spawn(async {}) };
         all.spawn(async move {
             let body = streamed(&format!("Question {number}"), 20).to_string();
             sender.post(CHAT, &[], &[body.as_bytes()]).await
@@ -133,7 +153,9 @@ async fn a_hundred_streams_run_on_one_connection() {
     }
     while let Some(answer) = all.join_next().await {
         let answer = answer.unwrap();
-        assert!(answer.status == 200 && answer.complete && answer.text().ends_with("data: [DONE]\n\n"));
+        assert!(
+            answer.status == 200 && answer.complete && answer.text().ends_with("data: [DONE]\n\n")
+        );
     }
     assert_eq!(asked_of_all(&fleet).await.len(), 100);
 }
@@ -156,7 +178,9 @@ async fn a_stream_that_its_client_resets_is_cancelled_at_the_endpoint() {
         let left = Instant::now();
         stream.send_reset(Reason::CANCEL);
         drop(answer);
-        let end = seen(server, |request| request.number == number && request.outcome != Outcome::Open).await;
+        let end =
+            seen(server, |request| request.number == number && request.outcome != Outcome::Open)
+                .await;
         assert_eq!(end.outcome, Outcome::Cancelled);
         // 100 ms are promised; the rest is for two cores shared with other tests.
         assert!(left.elapsed() < Duration::from_millis(300), "{:?}", left.elapsed());
@@ -172,7 +196,10 @@ async fn a_broken_stream_ends_with_an_error_event_and_a_reset() {
     let mut client = Http2::connect(gateway.traffic).await;
     let answer = client.post(CHAT, &[], &[streamed("Hi", 9).to_string().as_bytes()]).await;
     assert!(!answer.complete && answer.end == End::Reset, "{:?}: {}", answer.end, answer.text());
-    assert!(answer.events().last().unwrap().contains("endpoint_cut") && !answer.text().contains("[DONE]"));
+    assert!(
+        answer.events().last().unwrap().contains("endpoint_cut")
+            && !answer.text().contains("[DONE]")
+    );
     fleet.server(0).heal();
     let next = client.post(CHAT, &[], &[prompt("Hi", 2).to_string().as_bytes()]).await;
     assert_eq!(next.status, 200, "the connection lives on");
@@ -185,8 +212,10 @@ async fn the_rules_about_fields_hold_on_http2() {
     let gateway = Gateway::over(&fleet.urls(), json!({})).await;
     let mut client = Http2::connect(gateway.traffic).await;
     let body = prompt("Hi", 2).to_string();
-    let many: Vec<(String, String)> = (0..101).map(|at| (format!("x-{at}"), "1".to_owned())).collect();
-    let many: Vec<(&str, &str)> = many.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let many: Vec<(String, String)> =
+        (0..101).map(|at| (format!("x-{at}"), "1".to_owned())).collect();
+    let many: Vec<(&str, &str)> =
+        many.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     for (fields, status) in [
         (&[("x_gateway_destination_endpoint", "a:1")][..], 400),
         (&[("authorization", "a"), ("authorization", "b")], 400),
@@ -198,7 +227,9 @@ async fn the_rules_about_fields_hold_on_http2() {
         let answer = client.post(CHAT, fields, &[body.as_bytes()]).await;
         assert_eq!(answer.status, status, "{fields:?}: {}", answer.text());
     }
-    for (path, status) in [("/v1/chat/completions/", 404), ("/v1/../metrics", 404), ("/metrics", 404)] {
+    for (path, status) in
+        [("/v1/chat/completions/", 404), ("/v1/../metrics", 404), ("/metrics", 404)]
+    {
         assert_eq!(client.post(path, &[], &[body.as_bytes()]).await.status, status, "{path}");
     }
     assert!(asked(fleet.server(0)).await.is_empty());
@@ -224,7 +255,10 @@ async fn trailers_of_a_request_do_not_reach_the_endpoint() {
     stream.send_trailers(trailers).unwrap();
     assert_eq!(read(answer.await.unwrap()).await.status, 200);
     let headers = &asked(fleet.server(0)).await[0].headers;
-    assert!(headers.iter().all(|(name, _)| name != "x-late" && !name.starts_with("x-gateway-")), "{headers:?}");
+    assert!(
+        headers.iter().all(|(name, _)| name != "x-late" && !name.starts_with("x-gateway-")),
+        "{headers:?}"
+    );
 }
 
 /// A frame of HTTP/2 (RFC 9113 §4.1).
@@ -242,14 +276,16 @@ async fn a_flood_of_resets_ends_its_connection_and_nobody_elses() {
     let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
     bytes.extend(frame(4, 0, 0, &[]));
     // :method POST, :scheme http, :path /v1/chat/completions, :authority a, all without Huffman.
-    let fields = [&[0x83, 0x86, 0x04, CHAT.len() as u8][..], CHAT.as_bytes(), &[0x01, 1, b'a']].concat();
+    let fields =
+        [&[0x83, 0x86, 0x04, CHAT.len() as u8][..], CHAT.as_bytes(), &[0x01, 1, b'a']].concat();
     for number in 0..50_000 {
         bytes.extend(frame(1, 4, 2 * number + 1, &fields));
         bytes.extend(frame(3, 0, 2 * number + 1, &8_u32.to_be_bytes()));
     }
     let (mut read, mut write) = attacker.split();
     let mut answer = Vec::new();
-    let (_, ended) = tokio::join!(write.write_all(&bytes), timeout(PATIENCE, read.read_to_end(&mut answer)));
+    let (_, ended) =
+        tokio::join!(write.write_all(&bytes), timeout(PATIENCE, read.read_to_end(&mut answer)));
     assert!(ended.is_ok(), "the connection is still open");
     let mut other = Http2::connect(gateway.traffic).await;
     assert_eq!(other.post(CHAT, &[], &[prompt("Hi", 2).to_string().as_bytes()]).await.status, 200);

@@ -3,6 +3,8 @@
 //! One test binary, so that it links once. Each test has a gateway process and a fleet of its own;
 //! clients are plain sockets, so that every byte on the wire is the test's own.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
 mod bodies;
 mod bodies_any;
 mod canaries;
@@ -17,6 +19,7 @@ mod http;
 mod http2;
 mod lora;
 mod malformed;
+mod manners;
 mod paths;
 mod reload;
 mod routing;

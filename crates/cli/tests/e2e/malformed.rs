@@ -35,7 +35,11 @@ async fn an_answer_that_could_be_read_in_two_ways_is_a_502() {
         "HTTP/1.1 200 OK\r\nBad Name: x\r\n\r\n",
     ] {
         let answer = answer_to(write(head), false).await;
-        assert_eq!((answer.status, answer.code()), (502, "endpoint_malformed".to_owned()), "{head:?}");
+        assert_eq!(
+            (answer.status, answer.code()),
+            (502, "endpoint_malformed".to_owned()),
+            "{head:?}"
+        );
         assert_eq!(answer.header("x-wicketgate-component"), Some("endpoint"));
     }
 }
@@ -47,13 +51,17 @@ async fn interim_answers_are_passed_over_up_to_a_number() {
     let answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
     let good = answer_to(write(&format!("{}{answer}", interim.repeat(8))), false).await;
     assert_eq!((good.status, good.text().as_str()), (200, "{}"));
-    assert_eq!(answer_to(write(&format!("{}{answer}", interim.repeat(9))), false).await.status, 502);
+    assert_eq!(
+        answer_to(write(&format!("{}{answer}", interim.repeat(9))), false).await.status,
+        502
+    );
 }
 
 /// Fault model, row 6.
 #[tokio::test]
 async fn broken_chunks_within_an_answer_never_look_like_its_end() {
-    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let head =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
     let first = "f\r\ndata: {\"a\":1}\n\n\r\n";
     for rest in ["zz\r\n", "5\r\nab", "5\n12345\r\n", "-1\r\n", "ffffffffffffffffffff\r\n"] {
         let pieces = vec![format!("{head}{first}").into_bytes(), rest.as_bytes().to_vec()];

@@ -62,7 +62,12 @@ impl Drop for Scripted {
     }
 }
 
-async fn converse(mut io: TcpStream, metrics: Option<&str>, act: Act, seen: Arc<Mutex<Vec<Vec<u8>>>>) {
+async fn converse(
+    mut io: TcpStream,
+    metrics: Option<&str>,
+    act: Act,
+    seen: Arc<Mutex<Vec<Vec<u8>>>>,
+) {
     let mut buffer = Vec::new();
     loop {
         let Some(request) = read(&mut io, &mut buffer).await else { return };
@@ -96,7 +101,10 @@ async fn converse(mut io: TcpStream, metrics: Option<&str>, act: Act, seen: Arc<
 }
 
 fn ok(kind: &str, body: &str) -> String {
-    format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n{body}", body.len())
+    format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
 }
 
 /// One request with its body; the gateway always states its length.

@@ -20,14 +20,17 @@ async fn chats(gateway: &Gateway, count: usize) {
 
 async fn state(gateway: &Gateway, server: &ServerHandle, wanted: &str) {
     let url = server.url();
-    gateway.until(&format!("{url} is {wanted}"), async || gateway.state_of(&url).await == wanted).await;
+    gateway
+        .until(&format!("{url} is {wanted}"), async || gateway.state_of(&url).await == wanted)
+        .await;
 }
 
 /// STALE-1; fault model, rows 15 and 17.
 #[tokio::test]
 async fn an_endpoint_that_lost_its_metrics_gets_nothing_until_they_are_back() {
     let fleet = fleet(2, fast()).await;
-    let gateway = Gateway::over(&fleet.urls(), json!({ "scrape": { "staleAfter": "300ms" } })).await;
+    let gateway =
+        Gateway::over(&fleet.urls(), json!({ "scrape": { "staleAfter": "1500ms" } })).await;
     let blind = fleet.server(0);
     blind.fault(LOST);
     state(&gateway, blind, "stale").await;
@@ -50,7 +53,8 @@ async fn an_endpoint_that_lost_its_metrics_gets_nothing_until_they_are_back() {
 async fn requests_flow_when_all_metrics_are_lost() {
     for count in [1, 3] {
         let fleet = fleet(count, fast()).await;
-        let gateway = Gateway::over(&fleet.urls(), json!({ "scrape": { "staleAfter": "100ms" } })).await;
+        let gateway =
+            Gateway::over(&fleet.urls(), json!({ "scrape": { "staleAfter": "100ms" } })).await;
         for server in fleet.servers() {
             server.fault(LOST);
         }
@@ -61,7 +65,9 @@ async fn requests_flow_when_all_metrics_are_lost() {
         for server in fleet.servers() {
             assert!(!asked(server).await.is_empty(), "all take part");
         }
-        assert!(gateway.metric("wicketgate_endpoint_scrape_failures_total", &["status"]).await > 0.0);
+        assert!(
+            gateway.metric("wicketgate_endpoint_scrape_failures_total", &["status"]).await > 0.0
+        );
         assert_eq!(gateway.admin("/readyz").await.status, 200);
     }
 }
@@ -143,7 +149,8 @@ async fn an_endpoint_that_claims_to_be_idle_gets_at_most_twice_its_share() {
 #[tokio::test]
 async fn a_burst_between_two_scrapes_is_spread() {
     let fleet = fleet(4, slow()).await;
-    let never = json!({ "scrape": { "busyInterval": "30s", "idleInterval": "60s", "staleAfter": "300s" } });
+    let never =
+        json!({ "scrape": { "busyInterval": "30s", "idleInterval": "60s", "staleAfter": "300s" } });
     let gateway = Gateway::over(&fleet.urls(), never).await;
     let mut burst = JoinSet::new();
     for number in 0..40 {

@@ -53,12 +53,17 @@ pub(crate) async fn asked_of_all(fleet: &Fleet) -> Vec<LoggedRequest> {
 }
 
 /// Waits until a server's log holds a request of which `holds` is true.
-pub(crate) async fn seen(server: &ServerHandle, holds: impl Fn(&LoggedRequest) -> bool) -> LoggedRequest {
+pub(crate) async fn seen(
+    server: &ServerHandle,
+    holds: impl Fn(&LoggedRequest) -> bool,
+) -> LoggedRequest {
     let end = Instant::now() + PATIENCE;
     let mut after = 0;
     loop {
         let page = server.requests(after, end - Instant::now()).await;
-        if let Some(found) = page.requests.iter().find(|request| request.path != "/v1/models" && holds(request)) {
+        if let Some(found) =
+            page.requests.iter().find(|request| request.path != "/v1/models" && holds(request))
+        {
             return found.clone();
         }
         after = page.revision;

@@ -31,8 +31,15 @@ async fn a_stream_that_its_endpoint_cuts_ends_with_an_error_event_and_no_done() 
         fleet.server(0).fault(FaultKind::Cut { after_chunks: Some(3), reset });
         let answer = chat(gateway.traffic, &streamed("Hello", 10)).await;
         assert_broken(&answer, "endpoint_cut");
-        assert_eq!(gateway.metric("wicketgate_streams_aborted_total", &["endpoint_cut"]).await, 1.0);
-        assert_eq!(asked(fleet.server(0)).await.len(), 1, "nothing is repeated once it was committed");
+        assert_eq!(
+            gateway.metric("wicketgate_streams_aborted_total", &["endpoint_cut"]).await,
+            1.0
+        );
+        assert_eq!(
+            asked(fleet.server(0)).await.len(),
+            1,
+            "nothing is repeated once it was committed"
+        );
     }
 }
 
@@ -63,7 +70,8 @@ async fn a_stream_that_falls_silent_is_ended_with_an_error_event() {
 #[tokio::test]
 async fn a_stream_that_lasts_too_long_is_ended_with_an_error_event() {
     let fleet = fleet(1, slow()).await;
-    let gateway = Gateway::over(&fleet.urls(), json!({ "timeouts": { "streamDuration": "300ms" } })).await;
+    let gateway =
+        Gateway::over(&fleet.urls(), json!({ "timeouts": { "streamDuration": "300ms" } })).await;
     let answer = chat(gateway.traffic, &streamed("Hello", 2000)).await;
     assert_broken(&answer, "endpoint_stalled");
     assert!(answer.events().len() > 3, "it did stream: {}", answer.text());
@@ -77,7 +85,10 @@ async fn an_error_event_of_the_endpoint_is_passed_on_and_counted() {
     let answer = chat(gateway.traffic, &streamed("Hello", 10)).await;
     let events = answer.events();
     assert!(events.last().unwrap().contains("injected fault"), "{}", answer.text());
-    assert!(events.iter().filter(|event| event.contains("error")).count() == 1, "no second one of ours");
+    assert!(
+        events.iter().filter(|event| event.contains("error")).count() == 1,
+        "no second one of ours"
+    );
     assert_eq!(gateway.metric("wicketgate_streams_aborted_total", &["endpoint_error"]).await, 1.0);
 }
 
@@ -92,10 +103,14 @@ async fn the_error_event_is_in_the_dialect_of_the_route() {
     });
     let answer = post(gateway.traffic, "/v1/messages", &messages).await;
     let last: Value = serde_json::from_str(answer.events().last().unwrap()).unwrap();
-    assert_eq!((&last["type"], last["error"]["type"].as_str()), (&json!("error"), Some("api_error")));
+    assert_eq!(
+        (&last["type"], last["error"]["type"].as_str()),
+        (&json!("error"), Some("api_error"))
+    );
     assert!(answer.text().contains("event: error\n") && !answer.complete);
 
-    let responses = json!({ "model": model, "max_output_tokens": 9, "stream": true, "input": "Hi" });
+    let responses =
+        json!({ "model": model, "max_output_tokens": 9, "stream": true, "input": "Hi" });
     let answer = post(gateway.traffic, "/v1/responses", &responses).await;
     let last: Value = serde_json::from_str(answer.events().last().unwrap()).unwrap();
     assert_eq!((&last["type"], &last["code"]), (&json!("error"), &json!("endpoint_cut")));

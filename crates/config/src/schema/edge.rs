@@ -88,7 +88,7 @@ pub(super) static LIMITS: Section = Section {
         .default("16KiB"),
         Field::ours(
             "headersMax",
-            Kind::Integer { min: 10, max: 1000 },
+            Kind::Integer { min: 10, max: 256 },
             "Header fields; 431 beyond.",
         )
         .default("100"),

@@ -280,6 +280,10 @@ pub(crate) fn hash_prompt(
             bytes += text.len();
         }
     }
+    let tokens = u32::try_from(bytes / BYTES_PER_TOKEN).unwrap_or(u32::MAX);
+    if !target.pool.scores_prefix {
+        return PromptView { blocks: 0, tokens, adapter: target.adapter, session };
+    }
     let salt = said.cache_salt.clone().and_then(|range| body.get(range)).unwrap_or_default();
     let adapter_name = target.adapter.map(|_| target.name.as_str());
     let seed = prefix::seed(process_key, target.pool.model.as_str(), adapter_name, salt);
@@ -287,7 +291,7 @@ pub(crate) fn hash_prompt(
     prefix::block_hashes(seed, &ranges[..count], block_bytes, PREFIX_BLOCKS_MAX, hashes);
     PromptView {
         blocks: u32::try_from(hashes.len()).unwrap_or(u32::MAX),
-        tokens: u32::try_from(bytes / BYTES_PER_TOKEN).unwrap_or(u32::MAX),
+        tokens,
         adapter: target.adapter,
         session,
     }

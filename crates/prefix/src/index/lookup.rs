@@ -1,9 +1,12 @@
-//! The walk along a prompt's blocks, for all endpoints at once.
+//! How far each endpoint holds a prompt.
+//!
+//! A whole prompt is recorded at once, its first block as the most recently used. So an endpoint
+//! that holds a block holds all blocks before it, and where few endpoints hold the first block each
+//! one's longest match is found by halving. Where many do, one walk along the blocks serves all:
 //!
 //! Sparse blocks name their holders; each holder that matched all blocks before gets one more. In
 //! a run of dense blocks the endpoints still matching are a bitset, so a block costs a few ANDs.
-//! A bit does not know its epoch, so an endpoint's last dense block is checked when it drops out:
-//! a whole prompt is recorded from its end to its start, hence a live block has live predecessors.
+//! A bit does not know its epoch, so an endpoint's last dense block is checked when it drops out.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,6 +24,10 @@ pub(super) fn longest_matches(
     matches: &mut Matches,
 ) {
     matches.clear();
+    if hashes.len() >= HALVING_BLOCKS_MIN && halve(tables, slots, hashes, matches) {
+        return;
+    }
+    matches.clear();
     let mut walk = Walk { tables, slots, hashes, matches, dense: None };
     let mut at = 0;
     // The first block alone: most prompts that match nothing end here.
@@ -37,6 +44,56 @@ pub(super) fn longest_matches(
         prefetch(tables, group);
     }
     walk.leave_dense(at);
+}
+
+/// Shorter prompts are walked: there is little to save.
+const HALVING_BLOCKS_MIN: usize = 16;
+/// Holders of the first block above which one walk is cheaper than halving for each.
+const HALVING_HOLDERS_MAX: usize = 16;
+
+/// Finds each holder's match by halving; `false` if there are too many holders of the first block.
+fn halve(
+    tables: &[Arc<Table>],
+    slots: &Slots,
+    hashes: &[BlockHash],
+    matches: &mut Matches,
+) -> bool {
+    let mut walk = Walk { tables, slots, hashes, matches, dense: None };
+    walk.step(0, hashes[0]);
+    if walk.dense.is_some() || walk.matches.touched.len() > HALVING_HOLDERS_MAX {
+        return false;
+    }
+    for at in 0..walk.matches.touched.len() {
+        let slot = walk.matches.touched[at];
+        let rest = &hashes[1..];
+        let more = rest.partition_point(|hash| walk.holds(*hash, slot));
+        walk.matches.blocks[usize::from(slot)] = 1 + more as u32;
+    }
+    true
+}
+
+/// When the endpoint in `slot` was last sent the block: its epoch, alive or not.
+pub(super) fn epoch_of(tables: &[Arc<Table>], hash: BlockHash, slot: u16) -> Option<u16> {
+    let tag = tag_of(hash);
+    let table = &tables[shard_of(hash, tables.len())];
+    for bucket in table.window(tag) {
+        let (mut found, has_empty) = bucket.find(tag);
+        while found != 0 {
+            let word = Word(bucket.0[found.trailing_zeros() as usize].load(Ordering::Acquire));
+            found &= found - 1;
+            let epoch = match word.as_row() {
+                Some(row) => table.row(row).and_then(|row| row.get(slot)),
+                None => Some(word.epoch()).filter(|_| word.slot() == slot),
+            };
+            if epoch.is_some() {
+                return epoch;
+            }
+        }
+        if has_empty {
+            break;
+        }
+    }
+    None
 }
 
 struct Walk<'a> {
@@ -180,20 +237,6 @@ impl<'a> Walk<'a> {
     }
 
     fn holds(&self, hash: BlockHash, slot: u16) -> bool {
-        let tag = tag_of(hash);
-        let table = &self.tables[shard_of(hash, self.tables.len())];
-        for cell in table.window(tag).iter().flat_map(|bucket| &bucket.0) {
-            let word = Word(cell.load(Ordering::Acquire));
-            if word.tag() == tag {
-                let epoch = match word.as_row() {
-                    Some(row) => table.row(row).and_then(|row| row.get(slot)),
-                    None => Some(word.epoch()).filter(|_| word.slot() == slot),
-                };
-                if epoch.is_some_and(|epoch| self.slots.holds(slot, epoch)) {
-                    return true;
-                }
-            }
-        }
-        false
+        epoch_of(self.tables, hash, slot).is_some_and(|epoch| self.slots.holds(slot, epoch))
     }
 }

@@ -16,7 +16,7 @@ use super::outbound::{Frame, Outbox, write_head};
 use crate::answer::{Answer, AnswerBody};
 use crate::drain::Drain;
 use crate::handler::Handler;
-use crate::head::{RequestHead, Turned, Version};
+use crate::head::{BodyLength, RequestHead, Turned, Version};
 use crate::relay::{Relay, Step};
 use crate::settings::Settings;
 use crate::timer::{Timer, deadline_in};
@@ -83,7 +83,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> Connection<S, H> {
             let drain = &mut self.drain;
             let awaited = self
                 .inbox
-                .head(&mut self.io, &self.settings, idle_until, &mut self.timer, |cx| drain.poll(cx))
+                .head(&mut self.io, &self.settings, idle_until, &mut self.timer, |cx| {
+                    // A connection of the drain delay is still good for one request.
+                    if served == 1 { drain.poll_closed(cx) } else { drain.poll(cx) }
+                })
                 .await;
             let last = served >= self.settings.requests_per_connection_max || Instant::now() >= old_at;
             let after = match awaited {
@@ -91,7 +94,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> Connection<S, H> {
                 Awaited::Refused(turned) => self.refuse(&turned, None, Version::Http11).await,
                 Awaited::Head(bytes) => match gate::read(bytes, self.settings.head) {
                     Err(turned) => self.refuse(&turned, None, Version::Http11).await,
-                    Ok(head) => Box::pin(self.request(head, last)).await,
+                    Ok(head) => self.request(head, last).await,
                 },
             };
             match after {
@@ -116,14 +119,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> Connection<S, H> {
             Ok(planned) => planned,
             Err(mut answer) => {
                 // A body that nobody will read is still on its way.
-                answer.close |= head.body != crate::head::BodyLength::None;
+                answer.close |= head.body != BodyLength::None;
                 return self.write(answer, version, is_head, close).await;
             }
         };
-        if plan.bytes_max == 0 && head.body != crate::head::BodyLength::None {
+        if plan.bytes_max == 0 && head.body != BodyLength::None {
             return self.refuse(&Turned::bad("this request takes no body"), Some(ticket), version).await;
         }
-        if head.expects_continue && head.body != crate::head::BodyLength::None {
+        let is_too_large = match head.body {
+            BodyLength::Known(length) => length > plan.bytes_max as u64,
+            _ => false,
+        };
+        if head.expects_continue && head.body != BodyLength::None && !is_too_large {
             let _ = self.io.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await;
         }
         let body = self
@@ -136,8 +143,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> Connection<S, H> {
             Err(BodyRefusal::Turned(turned)) => return self.refuse(&turned, Some(ticket), version).await,
         };
         head.expects_continue = false;
-        match self.answer(ticket, head, body).await {
-            Some(answer) => self.write(answer, version, is_head, close).await,
+        // Boxed, so that its room is free again while the answer streams.
+        let answer = Box::pin(self.answer(ticket, head, body)).await;
+        match answer {
+            Some(answer) => {
+                let close = close || self.drain.is_on();
+                self.write(answer, version, is_head, close).await
+            }
             None => After::Abort,
         }
     }

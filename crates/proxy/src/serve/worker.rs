@@ -183,30 +183,53 @@ async fn sweep(traffic: Rc<Traffic>) {
     }
 }
 
+/// Serves a connection. The rarer kinds are boxed, so that each plain one does not carry their
+/// room along.
 async fn serve(accepted: Accepted, traffic: Rc<Traffic>, drain: Drain) {
     let Accepted { io, client, tls, permit } = accepted;
     let Ok(io) = TcpStream::from_std(io) else { return };
     let settings = Rc::new(traffic.settings());
     match tls {
-        None => speak(io, client, traffic, settings, drain).await,
-        Some(config) => {
-            let handshake = tokio::time::timeout(settings.tls_handshake, TlsAcceptor::from(config).accept(io));
-            if let Ok(Ok(io)) = Box::pin(handshake).await {
-                if io.get_ref().1.alpn_protocol() == Some(b"h2") {
-                    h2::serve(io, client, traffic, settings, drain).await;
-                } else {
-                    h1::serve(io, bytes::BytesMut::new(), client, traffic, settings, drain).await;
-                }
-            }
-        }
+        None => serve_plain(io, client, traffic, settings, drain).await,
+        Some(config) => Box::pin(serve_tls(io, config, client, traffic, settings, drain)).await,
     }
     drop(permit);
 }
 
-async fn speak(io: TcpStream, client: SocketAddr, traffic: Rc<Traffic>, settings: Rc<Settings>, drain: Drain) {
-    let mut io = io;
+async fn serve_tls(
+    io: TcpStream,
+    config: Arc<rustls::ServerConfig>,
+    client: SocketAddr,
+    traffic: Rc<Traffic>,
+    settings: Rc<Settings>,
+    drain: Drain,
+) {
+    let handshake = tokio::time::timeout(settings.tls_handshake, TlsAcceptor::from(config).accept(io));
+    let Ok(Ok(io)) = Box::pin(handshake).await else { return };
+    if io.get_ref().1.alpn_protocol() == Some(b"h2") {
+        Box::pin(h2::serve(io, client, traffic, settings, drain)).await;
+    } else {
+        h1::serve(io, bytes::BytesMut::new(), client, traffic, settings, drain).await;
+    }
+}
+
+async fn serve_plain(
+    mut io: TcpStream,
+    client: SocketAddr,
+    traffic: Rc<Traffic>,
+    settings: Rc<Settings>,
+    drain: Drain,
+) {
     let mut timer = Timer::default();
-    match sniff(&mut io, deadline_in(settings.first_request), &mut timer).await {
+    let spoken = {
+        let mut closed = drain.clone();
+        tokio::select! {
+            spoken = sniff(&mut io, deadline_in(settings.first_request), &mut timer) => spoken,
+            // Whoever has said nothing until now is not waited for.
+            () = std::future::poll_fn(|cx| closed.poll_closed(cx)) => Spoken::Nothing,
+        }
+    };
+    match spoken {
         Spoken::Nothing => {}
         Spoken::Http1(first) => h1::serve(io, first, client, traffic, settings, drain).await,
         Spoken::Http2(first) => {
