@@ -9,7 +9,12 @@ use anyhow::{Context, bail};
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Sends one request and returns the body of a 200.
-pub(crate) fn request(admin: SocketAddr, method: &str, path: &str, body: &[u8]) -> anyhow::Result<Vec<u8>> {
+pub(crate) fn request(
+    admin: SocketAddr,
+    method: &str,
+    path: &str,
+    body: &[u8],
+) -> anyhow::Result<Vec<u8>> {
     let mut stream = TcpStream::connect_timeout(&admin, TIMEOUT)
         .with_context(|| format!("no gateway answers at {admin}; --admin names another address"))?;
     stream.set_read_timeout(Some(TIMEOUT))?;
@@ -22,7 +27,10 @@ pub(crate) fn request(admin: SocketAddr, method: &str, path: &str, body: &[u8]) 
     stream.write_all(body)?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
-    let split = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n").context("the answer is no HTTP")?;
+    let split = answer
+        .windows(4)
+        .position(|bytes| bytes == b"\r\n\r\n")
+        .context("the answer is no HTTP")?;
     let body = answer.split_off(split + 4);
     let head = String::from_utf8_lossy(&answer);
     if head.split_whitespace().nth(1) != Some("200") {

@@ -21,7 +21,12 @@ pub(crate) fn run(args: &Args) -> ExitCode {
                     eprintln!("{warning}");
                 }
                 let pools = document.spec.schedulers.len();
-                println!("{}: valid ({} `{}`, {pools} schedulers)", file.display(), config::KIND, document.name);
+                println!(
+                    "{}: valid ({} `{}`, {pools} schedulers)",
+                    file.display(),
+                    config::KIND,
+                    document.name
+                );
             }
             Err(errors) => {
                 eprintln!("{errors}");

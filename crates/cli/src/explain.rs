@@ -61,7 +61,8 @@ fn fetch(args: &Args) -> anyhow::Result<DecisionView> {
         let answer = admin_client::request(args.admin, "GET", &path, b"")?;
         let decisions: Decisions = serde_json::from_slice(&answer)?;
         let decided = decisions.decisions.into_iter().next();
-        return decided.with_context(|| format!("request {id} is not among the last 256 decisions"));
+        return decided
+            .with_context(|| format!("request {id} is not among the last 256 decisions"));
     }
     let body = match args.body.as_deref() {
         Some("-") => std::io::read_to_string(std::io::stdin())?.into_bytes(),
@@ -82,27 +83,44 @@ fn render(view: &DecisionView) -> String {
     let mut header = vec!["".to_owned(), "endpoint".to_owned()];
     header.extend(view.scorers.iter().map(|scorer| format!("{} ×{}", scorer.name, scorer.weight)));
     header.extend(
-        ["total", "waiting", "running", "KV", "in flight", "matched", "signals", "note"].map(str::to_owned),
+        ["total", "waiting", "running", "KV", "in flight", "matched", "signals", "note"]
+            .map(str::to_owned),
     );
     table.set_header(&header);
     for candidate in &view.candidates {
         let place = view.order.iter().position(|endpoint| *endpoint == candidate.endpoint);
         let mut row = vec![
-            place.map_or_else(String::new, |place| if place == 0 { "▶".to_owned() } else { format!("{}", place + 1) }),
+            place.map_or_else(String::new, |place| {
+                if place == 0 { "▶".to_owned() } else { format!("{}", place + 1) }
+            }),
             candidate.endpoint.clone(),
         ];
         let scores = view.scorers.iter().enumerate();
-        row.extend(scores.map(|(at, _)| candidate.scores.get(at).map_or_else(|| "–".to_owned(), |score| format!("{score:.2}"))));
+        row.extend(scores.map(|(at, _)| {
+            candidate.scores.get(at).map_or_else(|| "–".to_owned(), |score| format!("{score:.2}"))
+        }));
         row.push(format!("{:.2}", candidate.total));
         row.push(format!("{:.0}", candidate.waiting));
         row.push(format!("{:.0}", candidate.running));
-        row.push(candidate.kv_usage.map_or_else(|| "–".to_owned(), |usage| format!("{:.0} %", usage * 100.0)));
+        row.push(
+            candidate
+                .kv_usage
+                .map_or_else(|| "–".to_owned(), |usage| format!("{:.0} %", usage * 100.0)),
+        );
         row.push(candidate.in_flight.to_string());
         row.push(format!("{}/{}", candidate.matched_blocks, view.prompt_blocks));
-        row.push(candidate.scrape_age_ms.map_or_else(|| "never".to_owned(), |age| format!("{age} ms old")));
+        row.push(
+            candidate
+                .scrape_age_ms
+                .map_or_else(|| "never".to_owned(), |age| format!("{age} ms old")),
+        );
         row.push(note(candidate));
         let cells = row.into_iter().enumerate().map(|(at, text)| {
-            let alignment = if at <= 1 || at + 2 >= header.len() { CellAlignment::Left } else { CellAlignment::Right };
+            let alignment = if at <= 1 || at + 2 >= header.len() {
+                CellAlignment::Left
+            } else {
+                CellAlignment::Right
+            };
             Cell::new(text).set_alignment(alignment)
         });
         table.add_row(cells);
@@ -114,7 +132,13 @@ fn render(view: &DecisionView) -> String {
     };
     format!(
         "{} (pool {}), about {} prompt tokens, {} blocks: {verdict}\n{table}\nprofile {}, picker {}, decided in {:.1} µs",
-        view.model, view.pool, view.prompt_tokens, view.prompt_blocks, view.profile, view.picker, view.took_us,
+        view.model,
+        view.pool,
+        view.prompt_tokens,
+        view.prompt_blocks,
+        view.profile,
+        view.picker,
+        view.took_us,
     )
 }
 

@@ -47,9 +47,7 @@ enum Command {
     Explain(explain::Args),
     /// Print a generated page of the documentation
     #[command(hide = true)]
-    Docs {
-        page: Page,
-    },
+    Docs { page: Page },
     /// Simulated model servers: vLLM, SGLang, TGI or TensorRT-LLM as seen from outside
     Sim(sim::Args),
 }

@@ -17,7 +17,11 @@ use crate::settings::Flags;
 const SETTLE: Duration = Duration::from_millis(200);
 
 /// Applies the document again on SIGHUP and whenever its file changes.
-pub(crate) async fn on_change(mut hangup: Signal, gateway: Arc<Gateway>, flags: Flags) -> anyhow::Result<()> {
+pub(crate) async fn on_change(
+    mut hangup: Signal,
+    gateway: Arc<Gateway>,
+    flags: Flags,
+) -> anyhow::Result<()> {
     let (changed, mut changes) = mpsc::channel(1);
     let _watcher = match &flags.file {
         Some(file) => Some(watch(file, changed.clone())?),
@@ -52,7 +56,9 @@ fn reload(gateway: &Gateway, flags: &Flags) {
         }
         Err(error) => {
             metrics.config_reloads.of(Reload::Rejected).inc();
-            tracing::error!("the changed document is not valid; the old one stays in force\n{error}");
+            tracing::error!(
+                "the changed document is not valid; the old one stays in force\n{error}"
+            );
         }
     }
 }

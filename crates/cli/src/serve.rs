@@ -25,7 +25,13 @@ pub(crate) struct Args {
     policy: PolicyName,
 
     /// Threads that serve traffic [default: one for each core]
-    #[arg(long, value_name = "N", env = "WICKETGATE_WORKERS", default_value_t = 0, hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "WICKETGATE_WORKERS",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
     workers: usize,
 
     /// Key that endpoints ask for, sent to them as `Authorization: Bearer KEY`
@@ -90,7 +96,8 @@ async fn serve(args: Args, document: Document) -> anyhow::Result<()> {
     let (phase, phase_seen) = watch::channel(Phase::Serving);
     let fetcher = Rc::new(Fetcher::new(authorization.as_deref().map(Rc::from)));
     let watching = tokio::task::spawn_local(gateway::watch(gateway.clone(), fetcher));
-    let reloading = tokio::task::spawn_local(reload::on_change(hangup, gateway.clone(), args.flags));
+    let reloading =
+        tokio::task::spawn_local(reload::on_change(hangup, gateway.clone(), args.flags));
     let stopping = tokio::task::spawn_local(shutdown::on_signal(stop, gateway.clone(), phase));
     Server::new(gateway, options, listeners, phase_seen).run().await?;
     for task in [watching.abort_handle(), reloading.abort_handle(), stopping.abort_handle()] {
@@ -134,7 +141,9 @@ fn announce(listeners: &Listeners) -> anyhow::Result<()> {
     let admin = listeners.admin.local_addr()?;
     tracing::info!(address = %admin, "administration: /metrics /readyz /debug/decisions");
     if !traffic.ip().is_loopback() {
-        tracing::warn!("anyone who reaches {traffic} can use the models: there is no authentication yet");
+        tracing::warn!(
+            "anyone who reaches {traffic} can use the models: there is no authentication yet"
+        );
     }
     if !admin.ip().is_loopback() {
         tracing::warn!("anyone who reaches {admin} can read metrics and decisions");

@@ -14,7 +14,12 @@ pub(crate) struct Flags {
     pub(crate) file: Option<PathBuf>,
 
     /// A model server; repeatable. Its models and its engine are found out from itself
-    #[arg(long = "endpoint", value_name = "URL", env = "WICKETGATE_ENDPOINTS", value_delimiter = ',')]
+    #[arg(
+        long = "endpoint",
+        value_name = "URL",
+        env = "WICKETGATE_ENDPOINTS",
+        value_delimiter = ','
+    )]
     pub(crate) endpoints: Vec<String>,
 
     /// Where clients connect [default: the document's, else 0.0.0.0:8080]
@@ -44,7 +49,8 @@ impl Flags {
     /// The document in force now: the file, if there is one, under what the flags say.
     pub(crate) fn document(&self) -> anyhow::Result<Document> {
         let mut document = match &self.file {
-            Some(file) => config::load(file).map_err(|errors| anyhow::anyhow!("{}\n{errors}", file.display()))?,
+            Some(file) => config::load(file)
+                .map_err(|errors| anyhow::anyhow!("{}\n{errors}", file.display()))?,
             None if self.endpoints.is_empty() => {
                 anyhow::bail!(
                     "nothing to serve: name model servers (--endpoint http://HOST:PORT, repeatable) or a document (-f FILE)"

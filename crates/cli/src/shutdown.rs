@@ -16,7 +16,10 @@ pub(crate) struct Signals {
 
 impl Signals {
     pub(crate) fn catch() -> std::io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
     }
 }
 
@@ -24,7 +27,11 @@ impl Signals {
 ///
 /// SIGTERM comes from an orchestrator, which needs time to stop sending traffic here, so new
 /// connections are taken for the drain delay. SIGINT comes from a person, who does not want to wait.
-pub(crate) async fn on_signal(signals: Signals, gateway: Arc<Gateway>, phase: watch::Sender<Phase>) {
+pub(crate) async fn on_signal(
+    signals: Signals,
+    gateway: Arc<Gateway>,
+    phase: watch::Sender<Phase>,
+) {
     let Signals { mut terminate, mut interrupt } = signals;
     let delay = tokio::select! {
         _ = terminate.recv() => gateway.spec().timeouts.drain_delay,

@@ -14,9 +14,7 @@ use engines::models::ServedModel;
 use openai::ModelCard;
 use sched::{EjectionConfig, EndpointState, Profile, RetryBudget, RetryConfig, saturation};
 use telemetry::Metrics;
-use types::{
-    AdapterId, Endpoint, EndpointAddress, EndpointId, ModelName, PoolName, Slot,
-};
+use types::{AdapterId, Endpoint, EndpointAddress, EndpointId, ModelName, PoolName, Slot};
 
 use crate::catalog::{Catalog, Target};
 use crate::member::{Member, PoolMember};
@@ -76,7 +74,11 @@ impl Directory {
     }
 
     /// Notes what an endpoint serves. Whether that is news.
-    pub(crate) fn note_served(&mut self, address: &EndpointAddress, models: Vec<ServedModel>) -> bool {
+    pub(crate) fn note_served(
+        &mut self,
+        address: &EndpointAddress,
+        models: Vec<ServedModel>,
+    ) -> bool {
         if !self.members.contains_key(address) || self.served.get(address) == Some(&models) {
             return false;
         }
@@ -86,7 +88,8 @@ impl Directory {
 
     /// Works out the catalog anew.
     pub(crate) fn rebuild(&mut self, spec: &Spec, metrics: &Metrics) -> Rebuilt {
-        let mut rebuilt = Rebuilt { catalog: Catalog::default(), freed: Vec::new(), warnings: Vec::new() };
+        let mut rebuilt =
+            Rebuilt { catalog: Catalog::default(), freed: Vec::new(), warnings: Vec::new() };
         rebuilt.freed = self.admit_and_dismiss(spec, &mut rebuilt.warnings);
 
         let mut plans = planned_by_schedulers(spec);
@@ -101,10 +104,16 @@ impl Directory {
                 None => plans.push(found),
             }
         }
-        let pools: Vec<(Plan, Arc<Pool>)> =
-            plans.into_iter().map(|plan| { let pool = self.pool(&plan, spec, metrics); (plan, pool) }).collect();
+        let pools: Vec<(Plan, Arc<Pool>)> = plans
+            .into_iter()
+            .map(|plan| {
+                let pool = self.pool(&plan, spec, metrics);
+                (plan, pool)
+            })
+            .collect();
 
-        let catch_all = (!spec.bbr.enabled).then(|| pools.first().map(|(_, pool)| pool.clone())).flatten();
+        let catch_all =
+            (!spec.bbr.enabled).then(|| pools.first().map(|(_, pool)| pool.clone())).flatten();
         let mut catalog = Catalog::new(catch_all);
         for (plan, pool) in &pools {
             self.claim_names(plan, pool, &mut catalog, &mut rebuilt.warnings);
@@ -133,7 +142,13 @@ impl Directory {
         self.free_slots.extend(&freed);
         for scheduler in &spec.schedulers {
             for endpoint in &scheduler.endpoints {
-                self.admit(endpoint, &scheduler.metrics_path, scheduler.engine_type, ejection, warnings);
+                self.admit(
+                    endpoint,
+                    &scheduler.metrics_path,
+                    scheduler.engine_type,
+                    ejection,
+                    warnings,
+                );
             }
         }
         for endpoint in &spec.discover {
@@ -158,12 +173,18 @@ impl Directory {
         {
             return;
         }
-        let reused = self.members.get(&spec.url).map(|known| (known.endpoint.slot, known.endpoint.id, known.state.clone()));
+        let reused = self
+            .members
+            .get(&spec.url)
+            .map(|known| (known.endpoint.slot, known.endpoint.id, known.state.clone()));
         let (slot, id, state) = match reused {
             Some(known) => known,
             None => {
                 let Some(slot) = self.take_slot() else {
-                    warnings.push(format!("endpoint {} is left out: more than 65,535 endpoints", spec.url));
+                    warnings.push(format!(
+                        "endpoint {} is left out: more than 65,535 endpoints",
+                        spec.url
+                    ));
                     return;
                 };
                 let id = EndpointId(self.next_id);
@@ -171,7 +192,8 @@ impl Directory {
                 (slot, id, Arc::new(EndpointState::with_ejection(id, slot, ejection)))
             }
         };
-        let endpoint = Endpoint { id, slot, address: spec.url.clone(), labels: spec.labels.clone() };
+        let endpoint =
+            Endpoint { id, slot, address: spec.url.clone(), labels: spec.labels.clone() };
         let member = Member::new(endpoint, state, metrics_path.to_owned(), engine);
         self.members.insert(spec.url.clone(), Arc::new(member));
     }
@@ -229,6 +251,7 @@ impl Directory {
             Policy::LeastRequest => Profile::least_request(),
             Policy::Weights => Profile::from_weights(&sched_weights(&plan.weights)),
         };
+        profile = profile.with_ejected_max(spec.ejection.share.get());
         if let Some(limits) = &mut profile.saturation {
             *limits = plan.settings.saturation;
         }
@@ -244,9 +267,10 @@ impl Directory {
             members,
             settings: plan.settings.clone(),
             metrics: metrics.pool(&plan.name),
-            scores_prefix: profile.scorers.iter().any(|weighted| {
-                matches!(weighted.scorer.name(), "prefix" | "no-hit-lru")
-            }),
+            scores_prefix: profile
+                .scorers
+                .iter()
+                .any(|weighted| matches!(weighted.scorer.name(), "prefix" | "no-hit-lru")),
             profile: Arc::new(profile),
             pace: pace.clone(),
         })
@@ -292,7 +316,10 @@ impl Directory {
                 let held = catalog.get(name.as_str());
                 let same = held.is_some_and(|held| held.pool.name == plan.name);
                 if !same {
-                    warnings.push(format!("`{name}` is served by more than one pool; `{}` does not get it", plan.name));
+                    warnings.push(format!(
+                        "`{name}` is served by more than one pool; `{}` does not get it",
+                        plan.name
+                    ));
                 }
             }
         };
@@ -320,7 +347,8 @@ impl Directory {
             .pools
             .iter()
             .map(|pool| {
-                let labels = pool.members.iter().map(|member| member.member.authority.clone()).collect();
+                let labels =
+                    pool.members.iter().map(|member| member.member.authority.clone()).collect();
                 (pool.name.clone(), labels)
             })
             .collect();
@@ -397,4 +425,3 @@ fn sched_weights(weights: &config::Weights) -> sched::Weights {
         ..sched::Weights::default()
     }
 }
-

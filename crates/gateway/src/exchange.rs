@@ -182,7 +182,12 @@ impl Exchange {
     }
 
     /// Reads the body, finds the pool and chooses endpoints.
-    pub fn place(&mut self, body: &[u8], content_type: Option<&str>, now: Timestamp) -> Result<(), Refusal> {
+    pub fn place(
+        &mut self,
+        body: &[u8],
+        content_type: Option<&str>,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
         self.bytes_in = body.len() as u64;
         self.gateway.metrics.gateway().request_bytes.add(self.bytes_in);
         let said = self.read_body(body, content_type)?;
@@ -201,8 +206,14 @@ impl Exchange {
             BodyKind::Opaque => return Ok(openai::Body::default()),
         };
         read.map_err(|error| {
-            Refusal::new(400, error.code(), Component::Edge, labels::Refusal::BadRequest, error.to_string())
-                .with_param(error.param)
+            Refusal::new(
+                400,
+                error.code(),
+                Component::Edge,
+                labels::Refusal::BadRequest,
+                error.to_string(),
+            )
+            .with_param(error.param)
         })
     }
 
@@ -312,7 +323,9 @@ impl Exchange {
 
     /// Tells the endpoint's ejection what came of the attempt.
     fn judge(&self, outcome: Outcome, now: Timestamp) {
-        let (Some(current), Some(reservation)) = (self.current(), &self.reservation) else { return };
+        let (Some(current), Some(reservation)) = (self.current(), &self.reservation) else {
+            return;
+        };
         let state = reservation.state();
         let usable = |now| state.ejection().health(0, now).usable();
         let was_usable = usable(now);
@@ -327,10 +340,18 @@ impl Exchange {
     fn failure_refusal(&self, failure: Failure, now: Timestamp) -> Refusal {
         let (status, code, message) = match failure {
             Failure::Connect => (503, "endpoint_unreachable", "no endpoint accepted a connection"),
-            Failure::Closed => (502, "endpoint_closed", "the endpoint closed the connection before it answered"),
-            Failure::CutBeforePayload => (502, "endpoint_cut", "the endpoint's answer ended before its first byte"),
-            Failure::EmptyStream => (502, "empty_stream", "the endpoint's stream ended without an event"),
-            Failure::Malformed => (502, "endpoint_malformed", "the endpoint's answer is not valid HTTP"),
+            Failure::Closed => {
+                (502, "endpoint_closed", "the endpoint closed the connection before it answered")
+            }
+            Failure::CutBeforePayload => {
+                (502, "endpoint_cut", "the endpoint's answer ended before its first byte")
+            }
+            Failure::EmptyStream => {
+                (502, "empty_stream", "the endpoint's stream ended without an event")
+            }
+            Failure::Malformed => {
+                (502, "endpoint_malformed", "the endpoint's answer is not valid HTTP")
+            }
             Failure::Timeout => (504, "endpoint_timeout", "the endpoint did not answer in time"),
         };
         let refusal =
@@ -372,14 +393,23 @@ impl Exchange {
     /// room for it.
     pub fn farewell(&mut self, ending: Ending) -> Option<Bytes> {
         let (code, message) = match ending {
-            Ending::EndpointCut => ("endpoint_cut", "the endpoint closed the connection in the middle of its answer"),
-            Ending::EndpointUnfinished => ("endpoint_unfinished", "the endpoint's stream ended without its end mark"),
-            Ending::EndpointMalformed => ("endpoint_malformed", "the endpoint's answer is framed wrongly"),
+            Ending::EndpointCut => {
+                ("endpoint_cut", "the endpoint closed the connection in the middle of its answer")
+            }
+            Ending::EndpointUnfinished => {
+                ("endpoint_unfinished", "the endpoint's stream ended without its end mark")
+            }
+            Ending::EndpointMalformed => {
+                ("endpoint_malformed", "the endpoint's answer is framed wrongly")
+            }
             Ending::EndpointStalled => ("endpoint_stalled", "the endpoint stopped sending"),
             Ending::Drained => ("draining", "the gateway is shutting down"),
-            Ending::Complete | Ending::ClientGone | Ending::ClientSlow | Ending::Refused => return None,
+            Ending::Complete | Ending::ClientGone | Ending::ClientSlow | Ending::Refused => {
+                return None;
+            }
         };
-        let component = if ending == Ending::Drained { Component::Edge } else { Component::Endpoint };
+        let component =
+            if ending == Ending::Drained { Component::Edge } else { Component::Endpoint };
         self.error = Some((component, code));
         if !self.watching.is_event_stream() {
             return None;

@@ -70,7 +70,8 @@ pub struct CandidateView {
 
 impl DecisionView {
     pub(crate) fn of(decision: &Decision) -> Self {
-        let mut view = Self::new(decision.route, &decision.target, &decision.prompt, &decision.receipt);
+        let mut view =
+            Self::new(decision.route, &decision.target, &decision.prompt, &decision.receipt);
         view.time = clock::rfc3339(decision.time);
         view.request_id.clone_from(&decision.request_id);
         view.took_us = decision.took.as_nanos() as f64 / 1000.0;
@@ -96,14 +97,19 @@ impl DecisionView {
                 .iter()
                 .map(|(name, weight)| ScorerView { name: (*name).to_owned(), weight: *weight })
                 .collect(),
-            candidates: receipt.candidates.iter().map(|entry| candidate_view(pool, entry)).collect(),
+            candidates: receipt
+                .candidates
+                .iter()
+                .map(|entry| candidate_view(pool, entry))
+                .collect(),
             refused: None,
         }
     }
 }
 
 fn label(pool: &Pool, endpoint: types::EndpointId) -> String {
-    pool.member(endpoint).map_or_else(|| "(left)".to_owned(), |member| member.member.authority.clone())
+    pool.member(endpoint)
+        .map_or_else(|| "(left)".to_owned(), |member| member.member.authority.clone())
 }
 
 fn candidate_view(pool: &Pool, entry: &CandidateReceipt) -> CandidateView {
@@ -124,7 +130,10 @@ fn candidate_view(pool: &Pool, entry: &CandidateReceipt) -> CandidateView {
         lora: format!("{:?}", entry.candidate.lora),
         health: format!("{:?}", entry.candidate.health),
         saturation: entry.candidate.saturation,
-        scrape_age_ms: entry.candidate.age.map(|age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX)),
+        scrape_age_ms: entry
+            .candidate
+            .age
+            .map(|age| u64::try_from(age.as_millis()).unwrap_or(u64::MAX)),
         freshness: entry.candidate.freshness,
     }
 }
@@ -136,7 +145,12 @@ impl Gateway {
     }
 
     /// Which endpoint a request would get now, and why. Nothing is reserved, nothing remembered.
-    pub fn explain(self: &Arc<Self>, route: Route, body: &[u8], now: Timestamp) -> Result<DecisionView, Refusal> {
+    pub fn explain(
+        self: &Arc<Self>,
+        route: Route,
+        body: &[u8],
+        now: Timestamp,
+    ) -> Result<DecisionView, Refusal> {
         let said: Body = openai::scan(route, body, &self.body_limits).map_err(|error| {
             Refusal::new(
                 400,

@@ -46,7 +46,12 @@ thread_local! {
 const HASH_BUFFERS_MAX: usize = 64;
 
 impl Gateway {
-    pub fn new(document: &Document, policy: Policy, metrics: Metrics, access_log: AccessLog) -> Arc<Self> {
+    pub fn new(
+        document: &Document,
+        policy: Policy,
+        metrics: Metrics,
+        access_log: AccessLog,
+    ) -> Arc<Self> {
         let spec = Arc::new(document.spec.clone());
         let bytes_max = usize::try_from(spec.prefix_index.bytes_max).unwrap_or(usize::MAX);
         let gateway = Arc::new(Self {
@@ -170,7 +175,15 @@ impl Gateway {
         session: Option<u64>,
         hashes: &mut Vec<BlockHash>,
     ) -> PromptView {
-        placement::hash_prompt(self.process_key, self.block_tokens(), target, body, said, session, hashes)
+        placement::hash_prompt(
+            self.process_key,
+            self.block_tokens(),
+            target,
+            body,
+            said,
+            session,
+            hashes,
+        )
     }
 
     pub(crate) fn lend_hashes(&self) -> Vec<BlockHash> {

@@ -70,7 +70,10 @@ impl Pool {
     }
 
     pub(crate) fn member(&self, endpoint: EndpointId) -> Option<&PoolMember> {
-        let at = self.members.binary_search_by_key(&endpoint, |member| member.member.endpoint.id).ok()?;
+        let at = self
+            .members
+            .binary_search_by_key(&endpoint, |member| member.member.endpoint.id)
+            .ok()?;
         self.members.get(at)
     }
 }

@@ -26,7 +26,8 @@ pub(crate) fn gateway(spec: &str) -> Arc<Gateway> {
 
 /// One pool `chat` for the model `llama` with this many endpoints.
 pub(crate) fn pool_of(endpoints: usize) -> Arc<Gateway> {
-    let endpoints: Vec<_> = (1..=endpoints).map(|n| format!("{{ url: 'http://10.0.0.{n}:8000' }}")).collect();
+    let endpoints: Vec<_> =
+        (1..=endpoints).map(|n| format!("{{ url: 'http://10.0.0.{n}:8000' }}")).collect();
     gateway(&format!(
         "  schedulers:\n  - name: chat\n    modelName: llama\n    endpoints: [{}]\n",
         endpoints.join(", ")

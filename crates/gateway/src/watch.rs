@@ -46,7 +46,9 @@ impl Watched {
     fn follow<F: Fetch>(&mut self, gateway: &Arc<Gateway>, fetch: &Rc<F>) {
         let members = gateway.members();
         self.0.retain(|id, (known, tasks)| {
-            let stays = members.iter().any(|member| member.endpoint.id == *id && Arc::ptr_eq(member, known));
+            let stays = members
+                .iter()
+                .any(|member| member.endpoint.id == *id && Arc::ptr_eq(member, known));
             if !stays {
                 tasks.iter().for_each(AbortHandle::abort);
             }
@@ -54,8 +56,16 @@ impl Watched {
         });
         for member in members {
             self.0.entry(member.endpoint.id).or_insert_with(|| {
-                let scrapes = tokio::task::spawn_local(scrape(gateway.clone(), member.clone(), fetch.clone()));
-                let models = tokio::task::spawn_local(ask_models(gateway.clone(), member.clone(), fetch.clone()));
+                let scrapes = tokio::task::spawn_local(scrape(
+                    gateway.clone(),
+                    member.clone(),
+                    fetch.clone(),
+                ));
+                let models = tokio::task::spawn_local(ask_models(
+                    gateway.clone(),
+                    member.clone(),
+                    fetch.clone(),
+                ));
                 (member, vec![scrapes.abort_handle(), models.abort_handle()])
             });
         }
@@ -84,7 +94,9 @@ async fn scrape<F: Fetch>(gateway: Arc<Gateway>, member: Arc<Member>, fetch: Rc<
     loop {
         let begun = clock::now();
         let path = paths.first().map_or("/metrics", String::as_str);
-        let fetched = fetch.get(&member.endpoint.address, path, engines::PAGE_BYTES_MAX, spec.scrape.timeout).await;
+        let fetched = fetch
+            .get(&member.endpoint.address, path, engines::PAGE_BYTES_MAX, spec.scrape.timeout)
+            .await;
         let read = read_page(fetched, member.engine);
         let now = clock::now();
         let took = now.since(begun);
@@ -93,13 +105,20 @@ async fn scrape<F: Fetch>(gateway: Arc<Gateway>, member: Arc<Member>, fetch: Rc<
                 complained = false;
                 let changed = page.metrics != last;
                 let next = (now, changed);
-                gateway.book_scrape(&member, &page, now, spec.scrape.stale_after.unwrap_or_else(|| cadence.stale_after()));
+                gateway.book_scrape(
+                    &member,
+                    &page,
+                    now,
+                    spec.scrape.stale_after.unwrap_or_else(|| cadence.stale_after()),
+                );
                 last = page.metrics;
                 Outcome::Good { changed: next.1 }
             }
             Err(reason) => {
                 // Some engines keep their metrics elsewhere (TensorRT-LLM); the next round tries there.
-                if matches!(reason, labels::ScrapeFailure::Status) && member.metrics_path == "/metrics" {
+                if matches!(reason, labels::ScrapeFailure::Status)
+                    && member.metrics_path == "/metrics"
+                {
                     let other = if path == "/metrics" { "/prometheus/metrics" } else { "/metrics" };
                     paths = vec![other.to_owned()];
                 }
@@ -148,7 +167,9 @@ fn read_page(
 async fn ask_models<F: Fetch>(gateway: Arc<Gateway>, member: Arc<Member>, fetch: Rc<F>) {
     let mut told = false;
     loop {
-        let fetched = fetch.get(&member.endpoint.address, "/v1/models", MODELS_BYTES_MAX, MODELS_TIMEOUT).await;
+        let fetched = fetch
+            .get(&member.endpoint.address, "/v1/models", MODELS_BYTES_MAX, MODELS_TIMEOUT)
+            .await;
         if let Ok(Fetched { status: 200, body }) = fetched
             && let Ok(models) = engines::models::parse(&body)
         {
@@ -165,10 +186,18 @@ async fn ask_models<F: Fetch>(gateway: Arc<Gateway>, member: Arc<Member>, fetch:
 
 impl Gateway {
     /// Takes over what an endpoint measured.
-    fn book_scrape(&self, member: &Member, page: &engines::Page, now: Timestamp, stale_after: Duration) {
+    fn book_scrape(
+        &self,
+        member: &Member,
+        page: &engines::Page,
+        now: Timestamp,
+        stale_after: Duration,
+    ) {
         member.state.record_scrape(&page.metrics, now, stale_after);
         member.set_engine(page.metrics.engine);
-        if let (Some(size), Some(count)) = (page.metrics.block_size_tokens, page.metrics.block_count) {
+        if let (Some(size), Some(count)) =
+            (page.metrics.block_size_tokens, page.metrics.block_count)
+        {
             // The engine's capacity in our own blocks.
             let tokens = u64::from(size).saturating_mul(count);
             self.index.set_capacity(member.endpoint.slot, tokens / u64::from(self.block_tokens()));
@@ -197,6 +226,9 @@ impl Gateway {
     fn gauges_of(&self, member: &Member) -> Vec<Arc<telemetry::EndpointGauges>> {
         let catalog = self.catalog();
         let pools = catalog.pools.iter();
-        pools.filter_map(|pool| pool.member(member.endpoint.id)).map(|member| member.gauges.clone()).collect()
+        pools
+            .filter_map(|pool| pool.member(member.endpoint.id))
+            .map(|member| member.gauges.clone())
+            .collect()
     }
 }

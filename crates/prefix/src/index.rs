@@ -74,6 +74,8 @@ pub struct Stats {
 const SHARD_BYTES: usize = 256 << 10;
 const SHARDS_MIN: usize = 16;
 const SHARDS_MAX: usize = 4096;
+/// Age up to which a block is not stamped again: a sixteenth of the oldest.
+const AGE_FRESH: u32 = u16::MAX as u32 / 16;
 /// Rebuilds that one new block may cause: each makes its window less likely to be full.
 const REBUILDS_MAX: usize = 4;
 /// Epoch advances in which the whole table is swept once. A dead epoch's number comes into use
@@ -125,12 +127,14 @@ impl PrefixIndex {
         let residency = self.slots.get_or_create(slot.0);
         let mut bins = residency.lock();
         let before = bins.total();
-        // Blocks used in this epoch already need no stamp, and they come first: a block's
-        // predecessors were stamped with it or after it.
+        // Blocks used a short while ago need no new stamp, and they come first. So a prefix that is
+        // used all the time costs a few probes, at the price that an age may be short by a
+        // sixteenth of what the endpoint holds.
         let tables = self.tables.load();
-        let current = bins.current();
+        let live = residency.live();
         let stamped = hashes.partition_point(|hash| {
-            lookup::epoch_of(&tables, *hash, slot.0) == Some(current)
+            lookup::epoch_of(&tables, *hash, slot.0)
+                .is_some_and(|epoch| live.holds(epoch) && live.age(epoch) <= AGE_FRESH)
         });
         drop(tables);
         let hashes = &hashes[stamped..];

@@ -56,7 +56,9 @@ impl Admin {
     fn get(&self, path: &str, query: Option<&str>) -> Option<Answer> {
         Some(match path {
             "/" => Answer::new(200, "text/plain; charset=utf-8", INDEX),
-            "/healthz" | "/livez" | "/liveness" | "/health" => Answer::new(200, "text/plain", "ok\n"),
+            "/healthz" | "/livez" | "/liveness" | "/health" => {
+                Answer::new(200, "text/plain", "ok\n")
+            }
             "/readyz" | "/readiness" => self.ready(),
             "/metrics" => {
                 self.gateway.refresh_gauges(clock::now());
@@ -131,8 +133,13 @@ impl Handler for Admin {
 
     fn turned(&self, turned: &Turned, _ticket: Option<()>, _client: SocketAddr) -> Answer {
         let component = gateway::Component::Edge;
-        let refusal =
-            Refusal::new(turned.status, turned.code, component, labels::Refusal::Malformed, turned.message);
+        let refusal = Refusal::new(
+            turned.status,
+            turned.code,
+            component,
+            labels::Refusal::Malformed,
+            turned.message,
+        );
         error_answer(&refusal, Dialect::OpenAi, None)
     }
 }

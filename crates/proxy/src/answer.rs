@@ -23,8 +23,12 @@ pub(crate) enum AnswerBody {
 
 impl Answer {
     pub(crate) fn new(status: u16, content_type: &str, body: impl Into<Bytes>) -> Self {
-        let mut answer =
-            Self { status, lines: Vec::with_capacity(128), body: AnswerBody::Full(body.into()), close: false };
+        let mut answer = Self {
+            status,
+            lines: Vec::with_capacity(128),
+            body: AnswerBody::Full(body.into()),
+            close: false,
+        };
         answer.field("content-type", content_type);
         answer
     }
@@ -42,5 +46,8 @@ impl Answer {
 
 /// The reason phrase of a status; HTTP/1 clients show it to people.
 pub(crate) fn reason(status: u16) -> &'static str {
-    http::StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason()).unwrap_or("")
+    http::StatusCode::from_u16(status)
+        .ok()
+        .and_then(|status| status.canonical_reason())
+        .unwrap_or("")
 }

@@ -75,13 +75,25 @@ impl Fetcher {
             };
             let mut early = Vec::new();
             let parts = [head.as_bytes(), &[]];
-            match exchange(connection, key, &self.connections, parts, deadline_in(timeout), timer, &mut early).await {
+            match exchange(
+                connection,
+                key,
+                &self.connections,
+                parts,
+                deadline_in(timeout),
+                timer,
+                &mut early,
+            )
+            .await
+            {
                 Ok((head, body)) => {
                     let body = read_all(body, early, bytes_max).await?;
                     return Ok(Fetched { status: head.status, body });
                 }
                 Err(unanswered) if unanswered.stale_connection => {}
-                Err(unanswered) if matches!(unanswered.fault, HeadFault::Timeout) => return Err(FetchError::Timeout),
+                Err(unanswered) if matches!(unanswered.fault, HeadFault::Timeout) => {
+                    return Err(FetchError::Timeout);
+                }
                 Err(_) => return Err(FetchError::Broken),
             }
         }
@@ -96,7 +108,11 @@ fn key_of(address: &EndpointAddress) -> EndpointId {
     EndpointId((hasher.finish() >> 32) as u32)
 }
 
-async fn read_all(mut body: Http1Body, mut read: Vec<u8>, bytes_max: usize) -> Result<Bytes, FetchError> {
+async fn read_all(
+    mut body: Http1Body,
+    mut read: Vec<u8>,
+    bytes_max: usize,
+) -> Result<Bytes, FetchError> {
     loop {
         if read.len() > bytes_max {
             return Err(FetchError::TooLarge(bytes_max));

@@ -177,7 +177,9 @@ mod tests {
 
     #[test]
     fn fields_of_sdks_are_passed_on() {
-        for name in ["x-stainless-lang", "openai-organization", "anthropic-version", "user-agent", "x-foo"] {
+        for name in
+            ["x-stainless-lang", "openai-organization", "anthropic-version", "user-agent", "x-foo"]
+        {
             assert_eq!(class_of(name.as_bytes()), Class::Other, "{name}");
         }
     }

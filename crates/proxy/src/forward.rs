@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use gateway::{Attempt, Component, Exchange, Failure, Gateway, Refusal, RequestId, RequestMeta, Verdict};
+use gateway::{
+    Attempt, Component, Exchange, Failure, Gateway, Refusal, RequestId, RequestMeta, Verdict,
+};
 use openai::{BodyKind, Dialect, ErrorObject, Route, RouteError};
 use rand::SeedableRng;
 use telemetry::clock;
@@ -20,12 +22,10 @@ use crate::fields::Class;
 use crate::handler::{BodyPlan, Handler};
 use crate::head::{RequestHead, Turned};
 use crate::relay::{Relay, Source, StreamTimes};
-use crate::settings::Settings;
 use crate::rewrite::{answer_lines, request_head, request_http2};
+use crate::settings::Settings;
 use crate::timer::{Timer, deadline_in};
-use crate::upstream::{
-    self, H2cFailed, H2cPool, HeadFault, Pool, Progress, ResponseHead,
-};
+use crate::upstream::{self, H2cFailed, H2cPool, HeadFault, Pool, Progress, ResponseHead};
 
 /// Bytes that are held back at most while an answer is not yet committed.
 const HELD_BYTES_MAX: usize = 16 * 1024;
@@ -63,7 +63,14 @@ impl Traffic {
     ) -> Self {
         let rng = Cell::new(Some(rand_pcg::Pcg64Mcg::from_rng(&mut rand::rng())));
         let connections = Pool::default();
-        Self { gateway, connections, h2c: H2cPool::default(), memory_bytes, endpoint_authorization, rng }
+        Self {
+            gateway,
+            connections,
+            h2c: H2cPool::default(),
+            memory_bytes,
+            endpoint_authorization,
+            rng,
+        }
     }
 
     /// Limits and times of the document in force.
@@ -81,7 +88,8 @@ impl Traffic {
     fn request_id(&self, head: &RequestHead) -> RequestId {
         let theirs = head.fields.get_str(Class::RequestId).and_then(RequestId::from_client);
         theirs.unwrap_or_else(|| {
-            let mut rng = self.rng.take().unwrap_or_else(|| rand_pcg::Pcg64Mcg::from_rng(&mut rand::rng()));
+            let mut rng =
+                self.rng.take().unwrap_or_else(|| rand_pcg::Pcg64Mcg::from_rng(&mut rand::rng()));
             let id = RequestId::random(&mut rng);
             self.rng.set(Some(rng));
             id
@@ -98,8 +106,13 @@ impl Traffic {
     ) -> Result<Begun, Refusal> {
         let spec = self.gateway.spec().clone();
         let times = &spec.timeouts;
-        let first_byte = if exchange.is_stream() { times.first_byte } else { times.first_byte.min(times.response) };
-        let head_by = deadline_in(exchange.route_timeout().map_or(first_byte, |limit| limit.min(first_byte)));
+        let first_byte = if exchange.is_stream() {
+            times.first_byte
+        } else {
+            times.first_byte.min(times.response)
+        };
+        let head_by =
+            deadline_in(exchange.route_timeout().map_or(first_byte, |limit| limit.min(first_byte)));
         loop {
             let Some(attempt) = exchange.attempt(clock::now()) else {
                 return Err(Refusal::new(
@@ -115,10 +128,12 @@ impl Traffic {
                 Ok(begun) => {
                     let has_retry_after = begun.head.fields.get(Class::RetryAfter).is_some();
                     match exchange.answered(begun.head.status, has_retry_after, clock::now()) {
-                        Verdict::Forward => match self.first_payload(exchange, begun, head_by, timer).await {
-                            Ok(begun) => return Ok(begun),
-                            Err(failure) => exchange.failed(failure, clock::now()),
-                        },
+                        Verdict::Forward => {
+                            match self.first_payload(exchange, begun, head_by, timer).await {
+                                Ok(begun) => return Ok(begun),
+                                Err(failure) => exchange.failed(failure, clock::now()),
+                            }
+                        }
                         verdict => verdict,
                     }
                 }
@@ -226,7 +241,9 @@ impl Traffic {
         let is_event_stream = exchange.is_event_stream();
         let Begun { source, held, .. } = &mut begun;
         let result = std::future::poll_fn(|cx| {
-            while !source.ended() && (held.is_empty() || (is_event_stream && is_half_an_event(held))) {
+            while !source.ended()
+                && (held.is_empty() || (is_event_stream && is_half_an_event(held)))
+            {
                 let mut keep = |bytes: &[u8], runs: &[std::ops::Range<usize>]| {
                     for run in runs {
                         held.extend_from_slice(&bytes[run.clone()]);
@@ -260,8 +277,10 @@ impl Traffic {
     /// The answer to the client of an answer that has begun.
     fn relay(&self, mut exchange: Exchange, begun: Begun) -> Answer {
         let Begun { head, source, held } = begun;
-        let retry_after = exchange.retry_after_if_missing(head.fields.get(Class::RetryAfter).is_some());
-        let exposed = self.gateway.spec().expose_decision.then(|| exchange.endpoint_label()).flatten();
+        let retry_after =
+            exchange.retry_after_if_missing(head.fields.get(Class::RetryAfter).is_some());
+        let exposed =
+            self.gateway.spec().expose_decision.then(|| exchange.endpoint_label()).flatten();
         let lines = answer_lines(
             &head,
             exchange.id(),
@@ -281,16 +300,27 @@ impl Traffic {
         if source.ended() && !exchange.stream_is_unfinished() {
             // All of it is here already: one write, and nothing to keep.
             exchange.finish(gateway::Ending::Complete, clock::now());
-            return Answer { status: head.status, lines, body: AnswerBody::Full(held.into()), close: false };
+            return Answer {
+                status: head.status,
+                lines,
+                body: AnswerBody::Full(held.into()),
+                close: false,
+            };
         }
         let relay = Relay::new(source, exchange, held.into(), times);
-        Answer { status: head.status, lines, body: AnswerBody::Relay(Box::new(relay)), close: false }
+        Answer {
+            status: head.status,
+            lines,
+            body: AnswerBody::Relay(Box::new(relay)),
+            close: false,
+        }
     }
 
     fn stream_times(&self, exchange: &Exchange) -> StreamTimes {
         let spec = self.gateway.spec();
         let times = &spec.timeouts;
-        let duration = if exchange.is_event_stream() { times.stream_duration } else { times.response };
+        let duration =
+            if exchange.is_event_stream() { times.stream_duration } else { times.response };
         let left = |limit: Duration| limit.saturating_sub(exchange.age(clock::now()));
         StreamTimes {
             idle: times.stream_idle,
@@ -327,7 +357,11 @@ impl Traffic {
         }
         let (path, _) = head.path_and_query();
         let id = openai::model_id(path).unwrap_or_default();
-        catalog.cards.get(id.as_str()).map(openai::card).ok_or_else(|| gateway::model_not_found(&catalog, &id))
+        catalog
+            .cards
+            .get(id.as_str())
+            .map(openai::card)
+            .ok_or_else(|| gateway::model_not_found(&catalog, &id))
     }
 }
 
@@ -359,8 +393,15 @@ impl Handler for Traffic {
             error_answer(&refusal, Dialect::OpenAi, Some(&id))
         })?;
         let session = head.fields.get(Class::SessionId).map(hash_session);
-        let meta =
-            RequestMeta { id: id.clone(), method: head.method.clone(), route, client, received, session, pool };
+        let meta = RequestMeta {
+            id: id.clone(),
+            method: head.method.clone(),
+            route,
+            client,
+            received,
+            session,
+            pool,
+        };
         let mut exchange = Exchange::new(self.gateway.clone(), meta);
         if let Err(refusal) = check_media_type(route, head) {
             exchange.refused(&refusal, received);
@@ -376,7 +417,13 @@ impl Handler for Traffic {
         Ok((BodyPlan { bytes_max }, Ticket { exchange, route }))
     }
 
-    async fn answer(&self, ticket: Ticket, head: RequestHead, body: Bytes, timer: &mut Timer) -> Answer {
+    async fn answer(
+        &self,
+        ticket: Ticket,
+        head: RequestHead,
+        body: Bytes,
+        timer: &mut Timer,
+    ) -> Answer {
         let Ticket { mut exchange, route } = ticket;
         let result = async {
             if route.body() == BodyKind::None {
@@ -412,7 +459,8 @@ impl Handler for Traffic {
             405 => labels::Refusal::Method,
             _ => labels::Refusal::Malformed,
         };
-        let refusal = Refusal::new(turned.status, turned.code, Component::Edge, reason, turned.message);
+        let refusal =
+            Refusal::new(turned.status, turned.code, Component::Edge, reason, turned.message);
         let Some(Ticket { mut exchange, route }) = ticket else {
             self.gateway.count_refused(&refusal, None, "", client);
             return error_answer(&refusal, Dialect::OpenAi, None);
@@ -456,8 +504,13 @@ fn route_refusal(error: RouteError) -> Refusal {
         ),
         RouteError::MethodNotAllowed { allow } => {
             let message = format!("this path is served for {allow} only");
-            let mut refusal =
-                Refusal::new(405, "method_not_allowed", Component::Edge, labels::Refusal::Method, message);
+            let mut refusal = Refusal::new(
+                405,
+                "method_not_allowed",
+                Component::Edge,
+                labels::Refusal::Method,
+                message,
+            );
             refusal.allow = Some(allow);
             refusal
         }
@@ -466,7 +519,13 @@ fn route_refusal(error: RouteError) -> Refusal {
 
 fn check_media_type(route: Route, head: &RequestHead) -> Result<(), Refusal> {
     let refuse = |message: &str| {
-        Refusal::new(415, "unsupported_media_type", Component::Edge, labels::Refusal::MediaType, message)
+        Refusal::new(
+            415,
+            "unsupported_media_type",
+            Component::Edge,
+            labels::Refusal::MediaType,
+            message,
+        )
     };
     if let Some(encoding) = head.fields.get(Class::ContentEncoding)
         && !encoding.eq_ignore_ascii_case(b"identity")

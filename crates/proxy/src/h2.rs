@@ -21,15 +21,22 @@ use tokio::time::Instant;
 use crate::answer::{Answer, AnswerBody};
 use crate::drain::Drain;
 use crate::handler::Handler;
-use crate::head::{BodyLength, RequestHead, Turned, Version, check_authority, check_field, refuse_repeats};
+use crate::head::{
+    BodyLength, RequestHead, Turned, Version, check_authority, check_field, refuse_repeats,
+};
 use crate::relay::{Relay, Step};
 use crate::settings::Settings;
 use crate::timer::{Timer, deadline_in};
 use crate::upstream::{LocalExecutor, fields_of};
 
 /// Serves one connection to its end.
-pub(crate) async fn serve<S, H>(io: S, client: SocketAddr, handler: Rc<H>, settings: Rc<Settings>, drain: Drain)
-where
+pub(crate) async fn serve<S, H>(
+    io: S,
+    client: SocketAddr,
+    handler: Rc<H>,
+    settings: Rc<Settings>,
+    drain: Drain,
+) where
     S: AsyncRead + AsyncWrite + Unpin + 'static,
     H: Handler,
 {
@@ -53,7 +60,9 @@ where
         let settings = settings.clone();
         let drain = stream_drain.clone();
         let stream = OpenStream::new(&streams);
-        async move { Ok::<_, Infallible>(respond(request, client, &*handler, &settings, drain, stream).await) }
+        async move {
+            Ok::<_, Infallible>(respond(request, client, &*handler, &settings, drain, stream).await)
+        }
     });
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(io), answer));
     let mut drain = drain;
@@ -122,7 +131,8 @@ async fn respond<H: Handler>(
         Err(turned) => handler.turned(&turned, None, client),
         Ok(head) => match handler.plan(&head, client) {
             Err(answer) => answer,
-            Ok((plan, ticket)) => match read_body(body, plan.bytes_max, settings, &mut timer).await {
+            Ok((plan, ticket)) => match read_body(body, plan.bytes_max, settings, &mut timer).await
+            {
                 Err(turned) => handler.turned(&turned, Some(ticket), client),
                 Ok(body) => handler.answer(ticket, head, body, &mut timer).await,
             },
@@ -175,10 +185,14 @@ async fn read_body(
     settings: &Settings,
     timer: &mut Timer,
 ) -> Result<Bytes, Turned> {
-    const TOO_LARGE: Turned =
-        Turned::of(413, "request_too_large", "the request body is larger than this gateway accepts");
+    const TOO_LARGE: Turned = Turned::of(
+        413,
+        "request_too_large",
+        "the request body is larger than this gateway accepts",
+    );
     const NO_BODY: Turned = Turned::bad("this request takes no body");
-    const TOO_SLOW: Turned = Turned::of(408, "request_timeout", "the request body did not arrive in time");
+    const TOO_SLOW: Turned =
+        Turned::of(408, "request_timeout", "the request body did not arrive in time");
     let announced = body.size_hint().exact().unwrap_or(0);
     if announced > bytes_max as u64 {
         return Err(if bytes_max == 0 { NO_BODY } else { TOO_LARGE });
@@ -221,12 +235,33 @@ fn response(
     let body = match body {
         AnswerBody::Full(body) if is_head => {
             response = response.header(http::header::CONTENT_LENGTH, body.len());
-            StreamBody { ready: None, relay: None, reset_at: None, timer, drain, _stream: Some(stream) }
+            StreamBody {
+                ready: None,
+                relay: None,
+                reset_at: None,
+                timer,
+                drain,
+                _stream: Some(stream),
+            }
         }
-        AnswerBody::Full(body) => StreamBody { ready: Some(body), relay: None, reset_at: None, timer, drain, _stream: Some(stream) },
+        AnswerBody::Full(body) => StreamBody {
+            ready: Some(body),
+            relay: None,
+            reset_at: None,
+            timer,
+            drain,
+            _stream: Some(stream),
+        },
         AnswerBody::Relay(mut relay) => {
             let held = Some(relay.take_held()).filter(|held| !held.is_empty());
-            StreamBody { ready: held, relay: Some(relay), reset_at: None, timer, drain, _stream: Some(stream) }
+            StreamBody {
+                ready: held,
+                relay: Some(relay),
+                reset_at: None,
+                timer,
+                drain,
+                _stream: Some(stream),
+            }
         }
     };
     response.body(body).unwrap_or_else(|_| {
@@ -313,7 +348,9 @@ impl Body for StreamBody {
         match &self.relay {
             None if self.reset_at.is_some() => SizeHint::default(),
             None => SizeHint::with_exact(ready),
-            Some(relay) => relay.length().map_or_else(SizeHint::default, |left| SizeHint::with_exact(left + ready)),
+            Some(relay) => relay
+                .length()
+                .map_or_else(SizeHint::default, |left| SizeHint::with_exact(left + ready)),
         }
     }
 }

@@ -21,7 +21,11 @@ pub(crate) trait Handler: 'static {
     type Ticket;
 
     /// Judges a request by its head alone, before any of its body is read.
-    fn plan(&self, head: &RequestHead, client: SocketAddr) -> Result<(BodyPlan, Self::Ticket), Answer>;
+    fn plan(
+        &self,
+        head: &RequestHead,
+        client: SocketAddr,
+    ) -> Result<(BodyPlan, Self::Ticket), Answer>;
 
     /// Answers a request with its whole body. Dropped when the client leaves.
     async fn answer(

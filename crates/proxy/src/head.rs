@@ -74,7 +74,11 @@ pub(crate) fn check_authority(host: &[u8]) -> Result<(), Turned> {
     let fits = !host.is_empty()
         && host.len() <= 255
         && host.iter().all(|b| b.is_ascii_alphanumeric() || b"-._:[]".contains(b));
-    if fits { Ok(()) } else { Err(Turned::bad("the Host header is not a plain host name and port")) }
+    if fits {
+        Ok(())
+    } else {
+        Err(Turned::bad("the Host header is not a plain host name and port"))
+    }
 }
 
 /// Refuses a field that servers read in different ways.

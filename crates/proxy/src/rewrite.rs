@@ -14,7 +14,12 @@ use crate::upstream::ResponseHead;
 fn passes_up(class: Class) -> bool {
     matches!(
         class,
-        Class::Other | Class::ContentType | Class::ContentEncoding | Class::SessionId | Class::RetryAfter | Class::Server
+        Class::Other
+            | Class::ContentType
+            | Class::ContentEncoding
+            | Class::SessionId
+            | Class::RetryAfter
+            | Class::Server
     )
 }
 
@@ -22,7 +27,11 @@ fn passes_up(class: Class) -> bool {
 fn passes_down(class: Class) -> bool {
     matches!(
         class,
-        Class::Other | Class::ContentType | Class::ContentEncoding | Class::RetryAfter | Class::SessionId
+        Class::Other
+            | Class::ContentType
+            | Class::ContentEncoding
+            | Class::RetryAfter
+            | Class::SessionId
     )
 }
 
@@ -33,12 +42,18 @@ fn nominated<'a>(fields: &'a Fields) -> impl Iterator<Item = &'a [u8]> + 'a {
         .filter(|field| field.class == Class::Connection)
         .flat_map(|field| fields.value(field).split(|byte| *byte == b','))
         .map(<[u8]>::trim_ascii)
-        .filter(|name| !name.eq_ignore_ascii_case(b"keep-alive") && !name.eq_ignore_ascii_case(b"close"))
+        .filter(|name| {
+            !name.eq_ignore_ascii_case(b"keep-alive") && !name.eq_ignore_ascii_case(b"close")
+        })
 }
 
-fn passing<'a>(fields: &'a Fields, passes: fn(Class) -> bool) -> impl Iterator<Item = &'a Field> + 'a {
+fn passing<'a>(
+    fields: &'a Fields,
+    passes: fn(Class) -> bool,
+) -> impl Iterator<Item = &'a Field> + 'a {
     fields.iter().filter(move |field| {
-        passes(field.class) && !nominated(fields).any(|name| name.eq_ignore_ascii_case(fields.name(field)))
+        passes(field.class)
+            && !nominated(fields).any(|name| name.eq_ignore_ascii_case(fields.name(field)))
     })
 }
 

@@ -90,7 +90,8 @@ impl Server {
         let workers = Workers::start(&gateway, &options, &phase);
         let connections = Connections::new(options.connections_max);
 
-        let administration = tokio::task::spawn_local(serve_admin(admin, gateway.clone(), phase.clone()));
+        let administration =
+            tokio::task::spawn_local(serve_admin(admin, gateway.clone(), phase.clone()));
         let mut tasks = vec![tokio::task::spawn_local(accept(
             traffic,
             None,
@@ -109,7 +110,8 @@ impl Server {
                 phase.clone(),
             )));
         }
-        let reloading = certificate.map(|certificate| tokio::task::spawn_local(watch_certificate(certificate)));
+        let reloading =
+            certificate.map(|certificate| tokio::task::spawn_local(watch_certificate(certificate)));
         for task in tasks {
             // Ends with the phase; a panic inside it was reported where it happened.
             let _ = task.await;
@@ -173,7 +175,8 @@ async fn serve_admin(listener: TcpListener, gateway: Arc<Gateway>, phase: watch:
         // Not told to drain: probes and people look on until the very end.
         let (_, never) = watch::channel(Phase::Serving);
         let _ = &phase;
-        let serving = serve_admin_connection(io, client, handler.clone(), settings, Drain::new(never));
+        let serving =
+            serve_admin_connection(io, client, handler.clone(), settings, Drain::new(never));
         tokio::task::spawn_local(serving);
     }
 }

@@ -34,7 +34,11 @@ impl Timer {
     }
 
     /// Runs `future`, but not past `deadline`.
-    pub(crate) async fn within<F: Future>(&mut self, deadline: Instant, future: F) -> Option<F::Output> {
+    pub(crate) async fn within<F: Future>(
+        &mut self,
+        deadline: Instant,
+        future: F,
+    ) -> Option<F::Output> {
         let mut future = std::pin::pin!(future);
         std::future::poll_fn(|cx| {
             if let Poll::Ready(output) = future.as_mut().poll(cx) {

@@ -65,6 +65,10 @@ pub struct EjectedFilter {
     pub failing_max: f32,
 }
 
+impl EjectedFilter {
+    pub(crate) const NAME: &str = "ejected";
+}
+
 impl Default for EjectedFilter {
     fn default() -> Self {
         Self { failing_max: 0.5 }
@@ -73,7 +77,7 @@ impl Default for EjectedFilter {
 
 impl Filter for EjectedFilter {
     fn name(&self) -> &'static str {
-        "ejected"
+        Self::NAME
     }
 
     fn filter(&self, _request: &RequestView<'_>, candidates: &[Candidate], keep: &mut [bool]) {

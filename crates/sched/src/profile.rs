@@ -85,6 +85,17 @@ impl Profile {
         }
     }
 
+    /// Sets the largest share of a pool that failures may eject, `0.0..=1.0`.
+    #[must_use]
+    pub fn with_ejected_max(mut self, failing_max: f32) -> Self {
+        for filter in &mut self.filters {
+            if filter.name() == EjectedFilter::NAME {
+                *filter = Box::new(EjectedFilter { failing_max });
+            }
+        }
+        self
+    }
+
     /// The standard filters and nothing to score by.
     fn bare(name: &'static str, picker: Picker) -> Self {
         Self {

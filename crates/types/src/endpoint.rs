@@ -96,13 +96,18 @@ impl FromStr for EndpointAddress {
                 None => (authority, None),
             },
         };
-        let host_is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
+        let host_is_plain =
+            |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
         if host.is_empty() || !host.chars().all(host_is_plain) {
             return Err(AddressError::Host(shown()));
         }
         let port = match port {
             None => 80,
-            Some(port) => port.parse().ok().filter(|port| *port != 0).ok_or_else(|| AddressError::Port(shown()))?,
+            Some(port) => port
+                .parse()
+                .ok()
+                .filter(|port| *port != 0)
+                .ok_or_else(|| AddressError::Port(shown()))?,
         };
         Ok(Self { host: host.into(), port, path_prefix: path.trim_end_matches('/').into() })
     }
@@ -170,8 +175,17 @@ mod tests {
     #[test]
     fn what_is_no_plain_http_address_is_refused() {
         for text in [
-            "gpu:8000", "https://gpu", "http://", "http://gpu:0", "http://gpu:99999", "http://[::1",
-            "http://user@gpu", "http://gpu/?x=1", "http://gp u", "http://[gpu]:80", "ftp://gpu",
+            "gpu:8000",
+            "https://gpu",
+            "http://",
+            "http://gpu:0",
+            "http://gpu:99999",
+            "http://[::1",
+            "http://user@gpu",
+            "http://gpu/?x=1",
+            "http://gp u",
+            "http://[gpu]:80",
+            "ftp://gpu",
         ] {
             assert!(parse(text).is_err(), "{text} was accepted");
         }

@@ -87,7 +87,10 @@ fn a_reload_keeps_what_is_known_of_endpoints_that_stay() {
     let after = gateway.members();
     assert_eq!(after[0].state.in_flight(), 1, "the ledger went on");
     assert_eq!(after[1].authority, "10.0.0.7:8000");
-    assert_eq!(after[1].endpoint.slot, before[1].endpoint.slot, "the slot of the one that left is used again");
+    assert_eq!(
+        after[1].endpoint.slot, before[1].endpoint.slot,
+        "the slot of the one that left is used again"
+    );
     assert_ne!(after[1].endpoint.id, before[1].endpoint.id, "its id is not");
     drop(credit);
     assert_eq!(after[0].state.in_flight(), 0);

@@ -49,7 +49,11 @@ impl Exchange {
             target.pool.pace.completed(now);
         }
         if self.status == 429 {
-            let reason = if self.error.is_some() { labels::Rejection::Saturated } else { labels::Rejection::Endpoint };
+            let reason = if self.error.is_some() {
+                labels::Rejection::Saturated
+            } else {
+                labels::Rejection::Endpoint
+            };
             metrics.requests_rejected.of(reason).inc();
         }
         let aborted = match ending {
@@ -110,7 +114,11 @@ impl Exchange {
             prompt_tokens: usage.map(|usage| usage.prompt_tokens),
             completion_tokens: usage.map(|usage| usage.completion_tokens),
             cached_tokens: usage.and_then(|usage| usage.cached_tokens),
-            ttft: self.watching.first.filter(|_| self.stream).map(|first| first.since(self.meta.received)),
+            ttft: self
+                .watching
+                .first
+                .filter(|_| self.stream)
+                .map(|first| first.since(self.meta.received)),
             duration,
             queue: None,
             pick: self.pick_took,

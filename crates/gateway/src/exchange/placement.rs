@@ -73,7 +73,12 @@ impl Exchange {
     }
 
     /// Chooses the endpoints to try.
-    pub(super) fn choose(&mut self, body: &[u8], said: &Body, now: Timestamp) -> Result<(), Refusal> {
+    pub(super) fn choose(
+        &mut self,
+        body: &[u8],
+        said: &Body,
+        now: Timestamp,
+    ) -> Result<(), Refusal> {
         let Some(target) = self.target.clone() else { return Ok(()) };
         let mut hashes = self.gateway.lend_hashes();
         let prompt = self.gateway.hash_prompt(&target, body, said, self.meta.session, &mut hashes);
@@ -186,7 +191,10 @@ pub fn model_not_found(catalog: &Catalog, name: &str) -> Refusal {
     let hint = if near.is_empty() {
         "GET /v1/models lists what is served".to_owned()
     } else {
-        format!("did you mean {}?", near.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or "))
+        format!(
+            "did you mean {}?",
+            near.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or ")
+        )
     };
     Refusal::new(
         404,
@@ -245,7 +253,8 @@ fn unschedulable(
 }
 
 fn saturated(pool: &Pool, candidates: &[Candidate], now: Timestamp) -> Refusal {
-    let lightest = candidates.iter().map(|candidate| candidate.waiting).fold(f32::INFINITY, f32::min);
+    let lightest =
+        candidates.iter().map(|candidate| candidate.waiting).fold(f32::INFINITY, f32::min);
     // Until one endpoint falls below its limit, about this many must leave the pool.
     let limit = pool.settings.saturation.queue_depth as f32;
     let excess = ((lightest - limit).max(0.0) + 1.0) * candidates.len() as f32;
@@ -280,7 +289,9 @@ pub(crate) fn hash_prompt(
             bytes += text.len();
         }
     }
-    let tokens = u32::try_from(bytes / BYTES_PER_TOKEN).unwrap_or(u32::MAX);
+    // Images and sound inside a prompt are many bytes and few tokens.
+    let text_bytes = bytes.saturating_sub(said.prompt.media_bytes);
+    let tokens = u32::try_from(text_bytes / BYTES_PER_TOKEN).unwrap_or(u32::MAX);
     if !target.pool.scores_prefix {
         return PromptView { blocks: 0, tokens, adapter: target.adapter, session };
     }

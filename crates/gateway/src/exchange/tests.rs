@@ -103,7 +103,11 @@ fn only_answers_of_an_endpoint_that_did_no_work_are_repeated() {
         assert_eq!(exchange.answered(status, false, at(0)), expected, "{status}");
         if expected == Verdict::Retry {
             exchange.attempt(at(0)).unwrap();
-            assert_eq!(exchange.answered(status, false, at(0)), Verdict::Forward, "{status}, twice");
+            assert_eq!(
+                exchange.answered(status, false, at(0)),
+                Verdict::Forward,
+                "{status}, twice"
+            );
         }
     }
 }
@@ -142,7 +146,10 @@ fn a_saturated_pool_answers_429_with_retry_after() {
     scrape(&gateway, 0, 40, 0.5);
     scrape(&gateway, 1, 50, 0.5);
     let refusal = exchange(&gateway).place(&body("llama"), None, at(0)).unwrap_err();
-    assert_eq!((refusal.status, refusal.code, refusal.component), (429, "saturated", Component::Flow));
+    assert_eq!(
+        (refusal.status, refusal.code, refusal.component),
+        (429, "saturated", Component::Flow)
+    );
     assert!(refusal.retry_after_seconds().unwrap() >= 1);
     scrape(&gateway, 1, 0, 0.5);
     assert!(exchange(&gateway).place(&body("llama"), None, at(0)).is_ok());
@@ -163,7 +170,10 @@ fn a_conversation_returns_to_the_endpoint_that_holds_it() {
     for number in 0..4 {
         scrape(&gateway, number, 0, 0.1);
     }
-    let mut said = format!(r#"{{"model":"llama","messages":[{{"role":"user","content":"{}"#, "word ".repeat(400));
+    let mut said = format!(
+        r#"{{"model":"llama","messages":[{{"role":"user","content":"{}"#,
+        "word ".repeat(400)
+    );
     let mut endpoints = Vec::new();
     for turn in 0..10 {
         let mut exchange = exchange(&gateway);
@@ -171,7 +181,10 @@ fn a_conversation_returns_to_the_endpoint_that_holds_it() {
         endpoints.push(exchange.attempt(at(0)).unwrap().endpoint);
         exchange.answered(200, false, at(0));
         exchange.finish(Ending::Complete, at(0));
-        said.push_str(&format!(r#""}},{{"role":"user","content":"turn {turn} {}"#, "more ".repeat(100)));
+        said.push_str(&format!(
+            r#""}},{{"role":"user","content":"turn {turn} {}"#,
+            "more ".repeat(100)
+        ));
     }
     endpoints.dedup();
     assert_eq!(endpoints.len(), 1, "{endpoints:?}");
@@ -186,7 +199,8 @@ fn a_burst_of_cold_requests_spreads_over_idle_endpoints() {
     let held: Vec<_> = (0..200)
         .map(|n| {
             let mut exchange = exchange(&gateway);
-            let body = format!(r#"{{"model":"llama","messages":[{{"role":"user","content":"{n} hi"}}]}}"#);
+            let body =
+                format!(r#"{{"model":"llama","messages":[{{"role":"user","content":"{n} hi"}}]}}"#);
             exchange.place(body.as_bytes(), None, at(0)).unwrap();
             exchange.attempt(at(0)).unwrap();
             exchange

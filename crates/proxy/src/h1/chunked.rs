@@ -57,7 +57,8 @@ impl Chunked {
         while at < input.len() && self.state != State::End {
             if self.state == State::Data {
                 let left = input.len() - at;
-                let run = usize::try_from(self.remaining).map_or(left, |remaining| remaining.min(left));
+                let run =
+                    usize::try_from(self.remaining).map_or(left, |remaining| remaining.min(left));
                 payload(at..at + run);
                 self.remaining -= run as u64;
                 at += run;

@@ -88,7 +88,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> Connection<S, H> {
                     if served == 1 { drain.poll_closed(cx) } else { drain.poll(cx) }
                 })
                 .await;
-            let last = served >= self.settings.requests_per_connection_max || Instant::now() >= old_at;
+            let last =
+                served >= self.settings.requests_per_connection_max || Instant::now() >= old_at;
             let after = match awaited {
                 Awaited::Gone => return,
                 Awaited::Refused(turned) => self.refuse(&turned, None, Version::Http11).await,
@@ -106,7 +107,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> Connection<S, H> {
         }
     }
 
-    async fn refuse(&mut self, turned: &Turned, ticket: Option<H::Ticket>, version: Version) -> After {
+    async fn refuse(
+        &mut self,
+        turned: &Turned,
+        ticket: Option<H::Ticket>,
+        version: Version,
+    ) -> After {
         let answer = self.handler.turned(turned, ticket, self.client).closing();
         self.write(answer, version, false, true).await
     }
@@ -124,7 +130,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> Connection<S, H> {
             }
         };
         if plan.bytes_max == 0 && head.body != BodyLength::None {
-            return self.refuse(&Turned::bad("this request takes no body"), Some(ticket), version).await;
+            return self
+                .refuse(&Turned::bad("this request takes no body"), Some(ticket), version)
+                .await;
         }
         let is_too_large = match head.body {
             BodyLength::Known(length) => length > plan.bytes_max as u64,
@@ -140,7 +148,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> Connection<S, H> {
         let body = match body {
             Ok(body) => body,
             Err(BodyRefusal::Gone) => return After::Abort,
-            Err(BodyRefusal::Turned(turned)) => return self.refuse(&turned, Some(ticket), version).await,
+            Err(BodyRefusal::Turned(turned)) => {
+                return self.refuse(&turned, Some(ticket), version).await;
+            }
         };
         head.expects_continue = false;
         // Boxed, so that its room is free again while the answer streams.
@@ -155,7 +165,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> Connection<S, H> {
     }
 
     /// Waits for the answer, and at the same time for the client to leave (`None`).
-    async fn answer(&mut self, ticket: H::Ticket, head: RequestHead, body: Bytes) -> Option<Answer> {
+    async fn answer(
+        &mut self,
+        ticket: H::Ticket,
+        head: RequestHead,
+        body: Bytes,
+    ) -> Option<Answer> {
         let Self { io, inbox, handler, timer, .. } = self;
         let mut answering = std::pin::pin!(handler.answer(ticket, head, body, timer));
         std::future::poll_fn(|cx| {
@@ -167,7 +182,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> Connection<S, H> {
         .await
     }
 
-    async fn write(&mut self, answer: Answer, version: Version, is_head: bool, close: bool) -> After {
+    async fn write(
+        &mut self,
+        answer: Answer,
+        version: Version,
+        is_head: bool,
+        close: bool,
+    ) -> After {
         let Answer { status, lines, body, close: must_close } = answer;
         let close = close || must_close;
         match body {
@@ -260,7 +281,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> Connection<S, H> {
     async fn put_chunk(&mut self, payload: &[u8], frame: Frame) {
         let run = 0..payload.len();
         std::future::poll_fn(|cx| {
-            self.outbox.write_payload(&mut self.io, cx, &[], frame, payload, std::slice::from_ref(&run));
+            self.outbox.write_payload(
+                &mut self.io,
+                cx,
+                &[],
+                frame,
+                payload,
+                std::slice::from_ref(&run),
+            );
             Poll::Ready(())
         })
         .await;
@@ -290,7 +318,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> Connection<S, H> {
                     Poll::Ready(Err(_)) => return Poll::Ready(Err(Ending::ClientGone)),
                     Poll::Pending => {
                         // Nothing more is read from the endpoint meanwhile: that is the backpressure.
-                        let deadline = *slow_at.get_or_insert_with(|| deadline_in(settings.slow_reader));
+                        let deadline =
+                            *slow_at.get_or_insert_with(|| deadline_in(settings.slow_reader));
                         if inbox.poll_gone(io, cx).is_ready() {
                             return Poll::Ready(Err(Ending::ClientGone));
                         }
@@ -303,7 +332,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> Connection<S, H> {
                 if drain.poll_deadline(cx).is_ready() {
                     if let Some(farewell) = relay.cut_for_drain() {
                         let run = 0..farewell.len();
-                        outbox.write_payload(io, cx, &[], frame, &farewell, std::slice::from_ref(&run));
+                        outbox.write_payload(
+                            io,
+                            cx,
+                            &[],
+                            frame,
+                            &farewell,
+                            std::slice::from_ref(&run),
+                        );
                     }
                     return Poll::Ready(Ok(Step::Broken));
                 }

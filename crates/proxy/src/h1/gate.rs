@@ -10,7 +10,9 @@ use bytes::Bytes;
 use http::Method;
 
 use crate::fields::{Class, Fields};
-use crate::head::{BodyLength, RequestHead, Turned, Version, check_authority, check_field, refuse_repeats};
+use crate::head::{
+    BodyLength, RequestHead, Turned, Version, check_authority, check_field, refuse_repeats,
+};
 
 /// Limits of a head.
 #[derive(Clone, Copy, Debug)]
@@ -50,21 +52,31 @@ pub(crate) fn read(head: Bytes, limits: HeadLimits) -> Result<RequestHead, Turne
         Ok(httparse::Status::Complete(_)) => {}
         Ok(httparse::Status::Partial) => return Err(Turned::bad("the request head is incomplete")),
         Err(httparse::Error::TooManyHeaders) => {
-            return Err(Turned::of(431, "too_many_headers", "the request has too many header fields"));
+            return Err(Turned::of(
+                431,
+                "too_many_headers",
+                "the request has too many header fields",
+            ));
         }
         Err(httparse::Error::Version) => {
-            return Err(Turned::of(505, "http_version", "only HTTP/1.0, HTTP/1.1 and HTTP/2 are spoken here"));
+            return Err(Turned::of(
+                505,
+                "http_version",
+                "only HTTP/1.0, HTTP/1.1 and HTTP/2 are spoken here",
+            ));
         }
         Err(_) => return Err(Turned::bad("the request head is not valid HTTP/1.1")),
     }
-    let (Some(method), Some(target), Some(version)) = (parsed.method, parsed.path, parsed.version) else {
+    let (Some(method), Some(target), Some(version)) = (parsed.method, parsed.path, parsed.version)
+    else {
         return Err(Turned::bad("the request line is incomplete"));
     };
     let version = if version == 0 { Version::Http10 } else { Version::Http11 };
     if method.len() > METHOD_BYTES_MAX {
         return Err(Turned::bad("the method is too long"));
     }
-    let method = Method::from_bytes(method.as_bytes()).map_err(|_| Turned::bad("the method is not a token"))?;
+    let method = Method::from_bytes(method.as_bytes())
+        .map_err(|_| Turned::bad("the method is not a token"))?;
     if target.len() > limits.target_bytes_max {
         return Err(Turned::of(414, "uri_too_long", "the request target is too long"));
     }
@@ -154,7 +166,9 @@ fn check_connection(fields: &Fields, version: Version) -> Result<bool, Turned> {
                 crate::fields::class_of(option),
                 Class::Other | Class::HopByHop | Class::Upgrade | Class::Control
             ) {
-                return Err(Turned::bad("the Connection header names a field that is not the connection's"));
+                return Err(Turned::bad(
+                    "the Connection header names a field that is not the connection's",
+                ));
             }
         }
     }
@@ -163,7 +177,9 @@ fn check_connection(fields: &Fields, version: Version) -> Result<bool, Turned> {
             .split(|byte| *byte == b',')
             .any(|protocol| protocol.trim_ascii().eq_ignore_ascii_case(b"h2c"));
         if names_h2c {
-            return Err(Turned::bad("an upgrade to h2c is not offered; use HTTP/2 with prior knowledge"));
+            return Err(Turned::bad(
+                "an upgrade to h2c is not offered; use HTTP/2 with prior knowledge",
+            ));
         }
     }
     Ok(close)
@@ -183,10 +199,20 @@ fn body_length(fields: &Fields, version: Version) -> Result<BodyLength, Turned> 
             let coding = fields.get(Class::TransferEncoding).unwrap_or_default();
             return if coding.eq_ignore_ascii_case(b"chunked") {
                 Ok(BodyLength::Chunked)
-            } else if coding.to_ascii_lowercase().windows(7).filter(|part| *part == b"chunked").count() > 1 {
+            } else if coding
+                .to_ascii_lowercase()
+                .windows(7)
+                .filter(|part| *part == b"chunked")
+                .count()
+                > 1
+            {
                 Err(Turned::bad("the body is chunked twice"))
             } else {
-                Err(Turned::of(501, "transfer_coding", "chunked is the only transfer coding served here"))
+                Err(Turned::of(
+                    501,
+                    "transfer_coding",
+                    "chunked is the only transfer coding served here",
+                ))
             };
         }
         _ => return Err(Turned::bad("the request has more than one Transfer-Encoding header")),
@@ -213,8 +239,12 @@ pub(crate) fn parse_length(digits: &[u8]) -> Option<u64> {
 fn expects_continue(fields: &Fields, version: Version) -> Result<bool, Turned> {
     match fields.get(Class::Expect) {
         None => Ok(false),
-        Some(value) if value.eq_ignore_ascii_case(b"100-continue") => Ok(version != Version::Http10),
-        Some(_) => Err(Turned::of(417, "expectation_failed", "only `Expect: 100-continue` is understood")),
+        Some(value) if value.eq_ignore_ascii_case(b"100-continue") => {
+            Ok(version != Version::Http10)
+        }
+        Some(_) => {
+            Err(Turned::of(417, "expectation_failed", "only `Expect: 100-continue` is understood"))
+        }
     }
 }
 

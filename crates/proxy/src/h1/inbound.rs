@@ -62,7 +62,9 @@ impl Inbox {
                 self.searched = self.bytes.len();
                 // A head of bare line feeds never ends by our reading; say so instead of waiting.
                 let bare = self.bytes.windows(2).any(|pair| pair == b"\n\n");
-                bare.then_some(Err(Turned::bad("a line of the request head ends with a bare line feed")))
+                bare.then_some(Err(Turned::bad(
+                    "a line of the request head ends with a bare line feed",
+                )))
             }
         }
     }
@@ -78,36 +80,41 @@ impl Inbox {
         timer: &mut Timer,
         mut drained: impl FnMut(&mut Context<'_>) -> Poll<()>,
     ) -> Awaited {
-        let mut complete_by = (!self.bytes.is_empty()).then(|| deadline_in(settings.request_header));
-        std::future::poll_fn(|cx| loop {
-            match self.take_head(settings.head.bytes_max) {
-                Some(Ok(head)) => return Poll::Ready(Awaited::Head(head)),
-                Some(Err(turned)) => return Poll::Ready(Awaited::Refused(turned)),
-                None => {}
-            }
-            if self.bytes.is_empty() && drained(cx).is_ready() {
-                return Poll::Ready(Awaited::Gone);
-            }
-            match poll_read_with(io, cx, |bytes| {
-                self.bytes.extend_from_slice(bytes);
-                bytes.len()
-            }) {
-                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Awaited::Gone),
-                Poll::Ready(Ok(_)) => {
-                    complete_by.get_or_insert_with(|| deadline_in(settings.request_header));
-                    continue;
+        let mut complete_by =
+            (!self.bytes.is_empty()).then(|| deadline_in(settings.request_header));
+        std::future::poll_fn(|cx| {
+            loop {
+                match self.take_head(settings.head.bytes_max) {
+                    Some(Ok(head)) => return Poll::Ready(Awaited::Head(head)),
+                    Some(Err(turned)) => return Poll::Ready(Awaited::Refused(turned)),
+                    None => {}
                 }
-                Poll::Pending => {}
+                if self.bytes.is_empty() && drained(cx).is_ready() {
+                    return Poll::Ready(Awaited::Gone);
+                }
+                match poll_read_with(io, cx, |bytes| {
+                    self.bytes.extend_from_slice(bytes);
+                    bytes.len()
+                }) {
+                    Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Awaited::Gone),
+                    Poll::Ready(Ok(_)) => {
+                        complete_by.get_or_insert_with(|| deadline_in(settings.request_header));
+                        continue;
+                    }
+                    Poll::Pending => {}
+                }
+                return match timer.poll(cx, complete_by.unwrap_or(idle_until)) {
+                    Poll::Pending => Poll::Pending,
+                    Poll::Ready(()) if complete_by.is_some() => {
+                        Poll::Ready(Awaited::Refused(Turned::of(
+                            408,
+                            "request_timeout",
+                            "the request head did not arrive in time",
+                        )))
+                    }
+                    Poll::Ready(()) => Poll::Ready(Awaited::Gone),
+                };
             }
-            return match timer.poll(cx, complete_by.unwrap_or(idle_until)) {
-                Poll::Pending => Poll::Pending,
-                Poll::Ready(()) if complete_by.is_some() => Poll::Ready(Awaited::Refused(Turned::of(
-                    408,
-                    "request_timeout",
-                    "the request head did not arrive in time",
-                ))),
-                Poll::Ready(()) => Poll::Ready(Awaited::Gone),
-            };
         })
         .await
     }
@@ -180,7 +187,8 @@ impl Inbox {
             let used = chunked
                 .read(&input, |run| body.extend_from_slice(&input[run]))
                 .map_err(|_| BodyRefusal::Turned(BROKEN))?;
-            self.bytes = if used == input.len() { BytesMut::new() } else { input.clone().split_off(used) };
+            self.bytes =
+                if used == input.len() { BytesMut::new() } else { input.clone().split_off(used) };
             if body.len() > bytes_max {
                 return Err(BodyRefusal::Turned(TOO_LARGE));
             }
@@ -229,7 +237,8 @@ pub(crate) enum BodyRefusal {
     Gone,
 }
 
-const TOO_LARGE: Turned = Turned::of(413, "request_too_large", "the request body is larger than this gateway accepts");
+const TOO_LARGE: Turned =
+    Turned::of(413, "request_too_large", "the request body is larger than this gateway accepts");
 
 /// How fast a body has to come.
 struct Pace {

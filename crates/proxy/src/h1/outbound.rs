@@ -23,7 +23,14 @@ pub(crate) enum Frame {
 }
 
 /// Writes an answer's head.
-pub(crate) fn write_head(out: &mut Vec<u8>, status: u16, lines: &[u8], frame: Frame, close: bool, version: Version) {
+pub(crate) fn write_head(
+    out: &mut Vec<u8>,
+    status: u16,
+    lines: &[u8],
+    frame: Frame,
+    close: bool,
+    version: Version,
+) {
     out.reserve(lines.len() + 96);
     // Writing into a Vec cannot fail.
     let _ = write!(out, "HTTP/1.1 {status} {}\r\n", reason(status));
@@ -51,7 +58,12 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     /// Writes the parts; keeps what the client does not take now. An error shows at the next flush.
-    pub(crate) fn write<S: AsyncWrite + Unpin>(&mut self, io: &mut S, cx: &mut Context<'_>, parts: &[&[u8]]) {
+    pub(crate) fn write<S: AsyncWrite + Unpin>(
+        &mut self,
+        io: &mut S,
+        cx: &mut Context<'_>,
+        parts: &[&[u8]],
+    ) {
         let mut skip = 0;
         if self.bytes.is_empty() {
             let mut slices = [IoSlice::new(&[]); 8];
@@ -59,7 +71,8 @@ impl Outbox {
                 *slice = IoSlice::new(part);
             }
             let count = parts.len().min(8);
-            if let Poll::Ready(Ok(written)) = Pin::new(io).poll_write_vectored(cx, &slices[..count]) {
+            if let Poll::Ready(Ok(written)) = Pin::new(io).poll_write_vectored(cx, &slices[..count])
+            {
                 skip = written;
             }
         }
@@ -91,10 +104,13 @@ impl Outbox {
         match runs {
             [] => self.write(io, cx, &[head]),
             [run] => self.write(io, cx, &[head, size, &bytes[run.clone()], end]),
-            [one, two] => self.write(io, cx, &[head, size, &bytes[one.clone()], &bytes[two.clone()], end]),
+            [one, two] => {
+                self.write(io, cx, &[head, size, &bytes[one.clone()], &bytes[two.clone()], end])
+            }
             runs => {
                 // Many small chunks arrived together: one copy costs less than many slices.
-                let joined: Vec<u8> = runs.iter().flat_map(|run| &bytes[run.clone()]).copied().collect();
+                let joined: Vec<u8> =
+                    runs.iter().flat_map(|run| &bytes[run.clone()]).copied().collect();
                 self.write(io, cx, &[head, size, &joined, end]);
             }
         }
@@ -109,7 +125,9 @@ impl Outbox {
         while !self.bytes.is_empty() {
             match Pin::new(&mut *io).poll_write(cx, &self.bytes) {
                 Poll::Pending => return Poll::Pending,
-                Poll::Ready(Ok(0)) => return Poll::Ready(Err(std::io::ErrorKind::WriteZero.into())),
+                Poll::Ready(Ok(0)) => {
+                    return Poll::Ready(Err(std::io::ErrorKind::WriteZero.into()));
+                }
                 Poll::Ready(Ok(written)) => self.bytes.advance(written),
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
             }

@@ -56,7 +56,8 @@ impl Drop for Permit {
     fn drop(&mut self) {
         self.counts.open.fetch_sub(1, Ordering::Relaxed);
         if let Some(source) = self.source {
-            let mut by_source = self.counts.by_source.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut by_source =
+                self.counts.by_source.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(open) = by_source.get_mut(&source) {
                 *open -= 1;
                 if *open == 0 {

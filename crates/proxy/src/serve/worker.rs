@@ -49,7 +49,11 @@ struct Inbox {
 }
 
 impl Workers {
-    pub(super) fn start(gateway: &Arc<Gateway>, options: &Options, phase: &watch::Receiver<Phase>) -> Self {
+    pub(super) fn start(
+        gateway: &Arc<Gateway>,
+        options: &Options,
+        phase: &watch::Receiver<Phase>,
+    ) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let count = if options.workers == 0 { cores } else { options.workers };
         let mut inboxes = Vec::new();
@@ -68,7 +72,10 @@ impl Workers {
                     inboxes.push(Inbox { sender, open });
                 }
                 Err(error) => {
-                    tracing::error!(error = &error as &dyn std::error::Error, "a traffic thread did not start");
+                    tracing::error!(
+                        error = &error as &dyn std::error::Error,
+                        "a traffic thread did not start"
+                    );
                 }
             }
         }
@@ -94,7 +101,8 @@ impl Workers {
     /// Waits until each thread has served its connections to their end, or time is over.
     pub(super) async fn finish(&self) {
         self.inboxes.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads =
+            std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         let joined = tokio::task::spawn_blocking(move || {
             for thread in threads {
                 // A panic was reported where it happened.
@@ -124,15 +132,17 @@ fn run(
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            tracing::error!(error = &error as &dyn std::error::Error, "a traffic thread has no event loop");
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "a traffic thread has no event loop"
+            );
             return;
         }
     };
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async {
         let authorization = options.endpoint_authorization.as_deref().map(Rc::from);
-        let traffic =
-            Rc::new(Traffic::new(gateway.clone(), options.memory_bytes, authorization));
+        let traffic = Rc::new(Traffic::new(gateway.clone(), options.memory_bytes, authorization));
         let sweeping = tokio::task::spawn_local(sweep(traffic.clone()));
         let mut serving = tokio::task::JoinSet::new();
         loop {
@@ -204,7 +214,8 @@ async fn serve_tls(
     settings: Rc<Settings>,
     drain: Drain,
 ) {
-    let handshake = tokio::time::timeout(settings.tls_handshake, TlsAcceptor::from(config).accept(io));
+    let handshake =
+        tokio::time::timeout(settings.tls_handshake, TlsAcceptor::from(config).accept(io));
     let Ok(Ok(io)) = Box::pin(handshake).await else { return };
     if io.get_ref().1.alpn_protocol() == Some(b"h2") {
         Box::pin(h2::serve(io, client, traffic, settings, drain)).await;

@@ -73,7 +73,8 @@ impl H2cPool {
         };
         let (parts, body) = answer.into_parts();
         let ended = body.is_end_stream();
-        let head = ResponseHead { status: parts.status.as_u16(), fields: fields_of(&parts.headers) };
+        let head =
+            ResponseHead { status: parts.status.as_u16(), fields: fields_of(&parts.headers) };
         Ok((head, H2cBody { body, ended }))
     }
 

@@ -53,14 +53,17 @@ pub(crate) async fn exchange(
     let mut interim = 0;
     let answer = std::future::poll_fn(|cx| {
         // Written and read in one go: an endpoint may answer (413, say) before it has read all.
-        if let Poll::Ready(Err(error)) = poll_send(&mut connection, cx, parts, &mut written, total) {
+        if let Poll::Ready(Err(error)) = poll_send(&mut connection, cx, parts, &mut written, total)
+        {
             // It may still have answered before it closed; only if not is this the failure.
             return match poll_head(&mut connection, cx, &mut partial, &mut interim, early) {
                 Poll::Ready(Ok(head)) => Poll::Ready(Ok(head)),
                 _ => Poll::Ready(Err(HeadFault::Io(error))),
             };
         }
-        if let Poll::Ready(answer) = poll_head(&mut connection, cx, &mut partial, &mut interim, early) {
+        if let Poll::Ready(answer) =
+            poll_head(&mut connection, cx, &mut partial, &mut interim, early)
+        {
             return Poll::Ready(answer);
         }
         timer.poll(cx, deadline).map(|()| Err(HeadFault::Timeout))
@@ -69,13 +72,19 @@ pub(crate) async fn exchange(
     match answer {
         Ok((head, framing, keeps_alive)) => {
             let keeps_alive = keeps_alive && written == total;
-            let mut body =
-                Http1Body { connection: Some(connection), framing, keeps_alive, endpoint, pool: pool.clone() };
+            let mut body = Http1Body {
+                connection: Some(connection),
+                framing,
+                keeps_alive,
+                endpoint,
+                pool: pool.clone(),
+            };
             body.give_back_if_ended();
             Ok((head, body))
         }
         Err(fault) => {
-            let nothing_came = partial.is_empty() && interim == 0 && !matches!(fault, HeadFault::Timeout);
+            let nothing_came =
+                partial.is_empty() && interim == 0 && !matches!(fault, HeadFault::Timeout);
             Err(Unanswered { fault, stale_connection: connection.reused && nothing_came })
         }
     }

@@ -67,7 +67,12 @@ pub(crate) enum Parsed {
     Partial,
     /// An interim answer (1xx) of this many bytes, to be passed over.
     Interim(usize),
-    Head { head: ResponseHead, framing: Framing, keeps_alive: bool, length: usize },
+    Head {
+        head: ResponseHead,
+        framing: Framing,
+        keeps_alive: bool,
+        length: usize,
+    },
 }
 
 /// Reads the head of an answer.
@@ -77,7 +82,9 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, HeadFault> {
     let config = httparse::ParserConfig::default();
     let length = match config.parse_response_with_uninit_headers(&mut parsed, bytes, &mut slots) {
         Ok(httparse::Status::Complete(length)) => length,
-        Ok(httparse::Status::Partial) if bytes.len() < HEAD_BYTES_MAX => return Ok(Parsed::Partial),
+        Ok(httparse::Status::Partial) if bytes.len() < HEAD_BYTES_MAX => {
+            return Ok(Parsed::Partial);
+        }
         _ => return Err(HeadFault::Malformed),
     };
     let (Some(status), Some(version)) = (parsed.code, parsed.version) else {
@@ -97,7 +104,11 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, HeadFault> {
         && !matches!(framing, Framing::UntilClose)
         && !fields.iter().any(|field| {
             field.class == Class::Connection
-                && fields.value(field).to_ascii_lowercase().split(|b| *b == b',').any(|o| o.trim_ascii() == b"close")
+                && fields
+                    .value(field)
+                    .to_ascii_lowercase()
+                    .split(|b| *b == b',')
+                    .any(|o| o.trim_ascii() == b"close")
         });
     Ok(Parsed::Head { head: ResponseHead { status, fields }, framing, keeps_alive, length })
 }
@@ -211,7 +222,10 @@ mod tests {
             ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "chunked"),
             ("HTTP/1.1 200 OK\r\n\r\n", "until close"),
             ("HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\n", "length or chunked, then close"),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: Close\r\n\r\n", "length or chunked, then close"),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: Close\r\n\r\n",
+                "length or chunked, then close",
+            ),
             ("HTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\n", "empty"),
             ("HTTP/1.1 103 Early Hints\r\n\r\n", "interim"),
             ("HTTP/1.1 200 OK\r\nContent-Le", "partial"),

@@ -13,8 +13,10 @@ impl Ledger {
     /// With `F` our requests in flight now and `F0` at the scrape:
     ///
     /// * others' load = max(0, waiting + running − F0), fading with the scrape's age;
-    /// * waiting = max(0, scraped waiting + F − F0): what we sent since queues first, what ended
-    ///   since let a waiting one start;
+    /// * unseen = max(0, F0 − waiting − running): ours that the engine did not count. It had not
+    ///   taken them in yet, or its page does not move; either way they wait;
+    /// * waiting = max(0, scraped waiting + unseen + F − F0): what we sent since queues first, what
+    ///   ended since let a waiting one start;
     /// * both fade to `F`, so that an unknown endpoint is judged by our own requests alone.
     pub(super) fn new(scraped: &Scraped, in_flight: u32, freshness: f32) -> Self {
         let ours = in_flight as f32;
@@ -28,7 +30,8 @@ impl Ledger {
         };
         let (waiting, running) = (waiting as f32, running as f32);
         let others = (waiting + running - ours_then).max(0.0);
-        let waiting = (waiting + ours - ours_then).max(0.0);
+        let unseen = (ours_then - waiting - running).max(0.0);
+        let waiting = (waiting + unseen + ours - ours_then).max(0.0);
         let running = (others + ours - waiting).max(0.0);
         Self { waiting: fade(waiting, ours, freshness), running: fade(running, ours, freshness) }
     }

@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-const LIMITS: HeadLimits = HeadLimits { bytes_max: 64 * 1024, fields_max: 100, target_bytes_max: 8192 };
+const LIMITS: HeadLimits =
+    HeadLimits { bytes_max: 64 * 1024, fields_max: 100, target_bytes_max: 8192 };
 
 fn judge(head: impl AsRef<[u8]>) -> Result<RequestHead, Turned> {
     read(Bytes::copy_from_slice(head.as_ref()), LIMITS)
