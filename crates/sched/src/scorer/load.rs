@@ -29,6 +29,9 @@ impl Scorer for QueueScorer {
 
 /// Prefers endpoints with few running requests, by the same formula.
 ///
+/// By our own account those that wait count too: of what an engine does not report nobody knows
+/// which of the two it does.
+///
 /// Source: `running-requests-size-scorer` of the Gateway API Inference Extension.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunningRequestsScorer {
@@ -44,7 +47,7 @@ impl Scorer for RunningRequestsScorer {
         match self.signals {
             Signals::Scraped => fewest(candidates, scores, |c| known(c.scraped.running)),
             Signals::Accounted => {
-                fewest(candidates, scores, |c| c.running);
+                fewest(candidates, scores, |c| c.running + c.waiting);
                 cap_unknown(candidates, scores, |c| c.scraped.running.is_some());
             }
         }

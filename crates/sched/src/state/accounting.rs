@@ -31,7 +31,8 @@ impl Ledger {
         let (waiting, running) = (waiting as f32, running as f32);
         let others = (waiting + running - ours_then).max(0.0);
         let unseen = (ours_then - waiting - running).max(0.0);
-        let waiting = (waiting + unseen + ours - ours_then).max(0.0);
+        let waiting = (waiting + ours - ours_then).max(0.0);
+        let waiting = waiting + unseen;
         let running = (others + ours - waiting).max(0.0);
         Self { waiting: fade(waiting, ours, freshness), running: fade(running, ours, freshness) }
     }

@@ -137,22 +137,6 @@ async fn a_full_queue_is_answered_with_503() {
 }
 
 #[tokio::test]
-async fn answers_come_at_the_speed_of_the_hardware() {
-    let mut took = Vec::new();
-    for hardware in ["llama-3.1-8b/h100", "llama-3.1-8b/a10g"] {
-        let spec = ServerSpec::new(types::EngineKind::Vllm, hardware);
-        let fleet = start(ServerSpec { time_scale: 0.5, ..spec }).await;
-        let begun = tokio::time::Instant::now();
-        post(fleet.server(0).address(), CHAT, &chat(&"word".repeat(2000), 20, false)).await;
-        took.push(begun.elapsed().as_secs_f64() * 1e3);
-    }
-    // Modelled: 15 + 51 + 19 × 8.2 ms, and 15 + 725 + 19 × 35.9 ms; half of that here. Above it
-    // only a busy machine counts.
-    assert!((110.0..3000.0).contains(&took[0]), "{took:?}");
-    assert!((700.0..5000.0).contains(&took[1]), "{took:?}");
-}
-
-#[tokio::test]
 async fn a_fleet_has_its_own_admin_address_and_ends_with_its_owner() {
     let mut fleet = Fleet::start(vec![fast(), fast()]).await.unwrap();
     let control = fleet.control(([127, 0, 0, 1], 0).into()).await.unwrap();

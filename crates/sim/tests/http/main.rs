@@ -6,7 +6,6 @@
     reason = "helpers of tests fail as tests do"
 )]
 
-mod agreement;
 mod client;
 mod dialects;
 mod engines_view;

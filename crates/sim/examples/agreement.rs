@@ -1,4 +1,19 @@
-//! Real time agrees with virtual time: the same engine, arrivals and lengths give the same waits.
+//! Whether real time agrees with virtual time: the same engine, arrivals and lengths should give
+//! the same waits (within 3 % at P50 and 8 % at P95). A measurement, hence no test: a busy machine
+//! ends steps late.
+//!
+//! `cargo run --release -p wicketgate-sim --example agreement`
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a measurement at the command line"
+)]
+
+#[path = "../tests/http/client.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod client;
 
 use std::time::Duration;
 
@@ -6,7 +21,7 @@ use types::{EngineKind, Timestamp};
 use wicketgate_sim::ServerSpec;
 use wicketgate_sim::engine::{Engine, EngineSpec, Event, Hardware, RequestId, RequestSpec};
 
-use crate::client::{CHAT, Live, chat, get, start};
+use client::{CHAT, Live, chat, get, start};
 
 const HARDWARE: &str = "llama-3.1-8b/a10g";
 const REQUESTS: u64 = 25;
@@ -92,23 +107,20 @@ async fn real_ttfts() -> Option<Vec<f64>> {
     (late <= 4.0).then_some(ttfts)
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn real_and_virtual_time_agree_on_the_wait_for_the_first_token() {
+#[tokio::main]
+async fn main() {
     let modelled = virtual_ttfts();
-    let mut measured = None;
-    for _ in 0..3 {
-        if measured.is_none() {
-            measured = real_ttfts().await;
-        }
-    }
-    let Some(measured) = measured else {
+    let Some(measured) = real_ttfts().await else {
         println!("not judged: steps ended late, the machine is too busy");
         return;
     };
-    for (share, tolerance) in [(0.5, 0.03), (0.95, 0.08)] {
+    for share in [0.5, 0.95] {
         let at = (REQUESTS as f64 * share) as usize;
-        let error = measured[at] / modelled[at] - 1.0;
-        println!("P{}: {:.3} s and {:.3} s", share * 100.0, modelled[at], measured[at]);
-        assert!(error.abs() <= tolerance, "P{}: {:+.1} %", share * 100.0, error * 100.0);
+        let error = (measured[at] / modelled[at] - 1.0) * 100.0;
+        let (modelled, measured) = (modelled[at], measured[at]);
+        println!(
+            "TTFT P{:.0}: {modelled:.3} s modelled, {measured:.3} s measured, {error:+.1} %",
+            share * 100.0
+        );
     }
 }
