@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
-use config::{ApiGroup, Document, Spec};
+use config::{Document, Spec};
 use engines::models::ServedModel;
 use openai::Body;
 use prefix::{BlockHash, PrefixIndex};
@@ -76,11 +76,6 @@ impl Gateway {
     pub fn apply(&self, document: &Document) {
         self.spec.store(Arc::new(document.spec.clone()));
         self.rebuild();
-    }
-
-    /// Whose rules the document in force follows makes no difference at run time.
-    pub fn group_of(document: &Document) -> ApiGroup {
-        document.api_group
     }
 
     /// Notes which models an endpoint serves.

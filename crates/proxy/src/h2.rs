@@ -1,15 +1,15 @@
 //! HTTP/2 towards clients: hyper carries it, our gate and handlers decide.
 
-use std::cell::Cell;
+mod body;
+mod streams;
+
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
-use std::time::Duration;
+use std::task::Poll;
 
 use bytes::{Bytes, BytesMut};
-use http_body::{Body, Frame, SizeHint};
+use http_body::Body;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::server::conn::http2;
@@ -18,16 +18,16 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::Instant;
 
-use crate::answer::{Answer, AnswerBody};
 use crate::drain::Drain;
 use crate::handler::Handler;
 use crate::head::{
     BodyLength, RequestHead, Turned, Version, check_authority, check_field, refuse_repeats,
 };
-use crate::relay::{Relay, Step};
 use crate::settings::Settings;
 use crate::timer::{Timer, deadline_in};
 use crate::upstream::{LocalExecutor, fields_of};
+use body::{StreamBody, response};
+use streams::{OpenStream, Streams};
 
 /// Serves one connection to its end.
 pub(crate) async fn serve<S, H>(
@@ -53,13 +53,14 @@ pub(crate) async fn serve<S, H>(
         .keep_alive_interval(Some(settings.http2_ping_interval))
         .keep_alive_timeout(settings.http2_ping_answer);
     let (idle, ends_at) = (settings.http2_idle, deadline_in(settings.connection_age));
-    let open = Rc::new(Cell::new(0_usize));
-    let (stream_drain, streams) = (drain.clone(), open.clone());
+    let streams = Streams::default();
+    let (stream_drain, opened) = (drain.clone(), streams.clone());
+    let slow_reader = settings.slow_reader;
     let answer = service_fn(move |request: http::Request<Incoming>| {
         let handler = handler.clone();
         let settings = settings.clone();
         let drain = stream_drain.clone();
-        let stream = OpenStream::new(&streams);
+        let stream = opened.open();
         async move {
             Ok::<_, Infallible>(respond(request, client, &*handler, &settings, drain, stream).await)
         }
@@ -74,47 +75,40 @@ pub(crate) async fn serve<S, H>(
         if connection.as_mut().poll(cx).is_ready() {
             return Poll::Ready(());
         }
-        if open.get() > 0 {
+        let now = Instant::now();
+        let mut look_at = None;
+        if streams.are_open() {
             idle_at = deadline_in(idle);
             served = true;
+            // A client that takes nothing holds its endpoint. hyper asks a blocked stream for
+            // nothing, so the stream itself cannot give up; its connection does.
+            if streams.blocked_since().is_some_and(|since| since + slow_reader <= now) {
+                return Poll::Ready(());
+            }
+            look_at = Some(now + slow_reader);
         }
-        if told {
-            return Poll::Pending;
+        if !told {
+            let end = idle_at.min(ends_at);
+            // A connection of the drain delay is still good for one request.
+            let drained = if served { drain.poll(cx) } else { drain.poll_closed(cx) };
+            if drained.is_ready() || end <= now {
+                told = true;
+                connection.as_mut().graceful_shutdown();
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            look_at = Some(look_at.map_or(end, |look_at| look_at.min(end)));
         }
-        let time_is_up = timer.poll(cx, idle_at.min(ends_at)).is_ready();
-        // A connection of the drain delay is still good for one request.
-        let drained = if served { drain.poll(cx) } else { drain.poll_closed(cx) };
-        if drained.is_ready() || time_is_up {
-            told = true;
-            connection.as_mut().graceful_shutdown();
-            return connection.as_mut().poll(cx).map(drop);
+        if look_at.is_some_and(|look_at| timer.poll(cx, look_at).is_ready()) {
+            cx.waker().wake_by_ref();
         }
         Poll::Pending
     })
     .await;
 }
 
-/// Counts a stream as open until its answer has been sent.
-struct OpenStream(Rc<Cell<usize>>);
-
-impl OpenStream {
-    fn new(open: &Rc<Cell<usize>>) -> Self {
-        open.set(open.get() + 1);
-        Self(open.clone())
-    }
-}
-
-impl Drop for OpenStream {
-    fn drop(&mut self) {
-        self.0.set(self.0.get() - 1);
-    }
-}
-
 /// Bytes that one stream may have waiting for a slow client.
 const SEND_BUFFER_BYTES: usize = 64 * 1024;
-
-/// From the last words of a broken stream to its reset, which discards what is not yet written.
-const LAST_WORDS: Duration = Duration::from_millis(50);
 
 async fn respond<H: Handler>(
     request: http::Request<Incoming>,
@@ -214,152 +208,5 @@ async fn read_body(
                 }
             }
         }
-    }
-}
-
-fn response(
-    answer: Answer,
-    is_head: bool,
-    timer: Timer,
-    drain: Drain,
-    stream: OpenStream,
-) -> http::Response<StreamBody> {
-    let Answer { status, lines, body, .. } = answer;
-    let mut response = http::Response::builder().status(status);
-    for line in lines.split(|byte| *byte == b'\n') {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if let Some(colon) = memchr::memchr(b':', line) {
-            response = response.header(&line[..colon], line[colon + 1..].trim_ascii());
-        }
-    }
-    let body = match body {
-        AnswerBody::Full(body) if is_head => {
-            response = response.header(http::header::CONTENT_LENGTH, body.len());
-            StreamBody {
-                ready: None,
-                relay: None,
-                reset_at: None,
-                timer,
-                drain,
-                _stream: Some(stream),
-            }
-        }
-        AnswerBody::Full(body) => StreamBody {
-            ready: Some(body),
-            relay: None,
-            reset_at: None,
-            timer,
-            drain,
-            _stream: Some(stream),
-        },
-        AnswerBody::Relay(mut relay) => {
-            let held = Some(relay.take_held()).filter(|held| !held.is_empty());
-            StreamBody {
-                ready: held,
-                relay: Some(relay),
-                reset_at: None,
-                timer,
-                drain,
-                _stream: Some(stream),
-            }
-        }
-    };
-    response.body(body).unwrap_or_else(|_| {
-        // A field that HTTP/2 cannot carry: the endpoint's fault, and not to be passed on.
-        let body = StreamBody {
-            ready: None,
-            relay: None,
-            reset_at: None,
-            timer: Timer::default(),
-            drain: Drain::new(tokio::sync::watch::channel(crate::Phase::Serving).1),
-            _stream: None,
-        };
-        let mut response = http::Response::new(body);
-        *response.status_mut() = http::StatusCode::BAD_GATEWAY;
-        response
-    })
-}
-
-/// An answer's body as hyper takes it.
-struct StreamBody {
-    ready: Option<Bytes>,
-    relay: Option<Box<Relay>>,
-    /// The last words are said; when the reset follows.
-    reset_at: Option<Instant>,
-    timer: Timer,
-    drain: Drain,
-    _stream: Option<OpenStream>,
-}
-
-/// Makes hyper reset the stream: its client must not take the answer for complete.
-#[derive(Debug, thiserror::Error)]
-#[error("the answer is incomplete")]
-struct Incomplete;
-
-impl Body for StreamBody {
-    type Data = Bytes;
-    type Error = Incomplete;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Incomplete>>> {
-        let this = &mut *self;
-        if let Some(ready) = this.ready.take() {
-            return Poll::Ready(Some(Ok(Frame::data(ready))));
-        }
-        if let Some(reset_at) = this.reset_at {
-            return this.timer.poll(cx, reset_at).map(|()| {
-                this.reset_at = None;
-                Some(Err(Incomplete))
-            });
-        }
-        let Some(relay) = &mut this.relay else { return Poll::Ready(None) };
-        if this.drain.poll_deadline(cx).is_ready() {
-            let farewell = relay.cut_for_drain();
-            return Poll::Ready(this.last_words(farewell));
-        }
-        let mut payload = BytesMut::new();
-        let step = relay.poll(cx, &mut this.timer, |_, bytes, runs| {
-            for run in runs {
-                payload.extend_from_slice(&bytes[run.clone()]);
-            }
-        });
-        match step {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Step::Payload) => Poll::Ready(Some(Ok(Frame::data(payload.freeze())))),
-            Poll::Ready(Step::End) => {
-                this.relay = None;
-                Poll::Ready(None)
-            }
-            Poll::Ready(Step::Broken) => {
-                let farewell = relay.take_farewell();
-                Poll::Ready(this.last_words(farewell))
-            }
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.ready.is_none() && self.relay.is_none() && self.reset_at.is_none()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        let ready = self.ready.as_ref().map_or(0, Bytes::len) as u64;
-        match &self.relay {
-            None if self.reset_at.is_some() => SizeHint::default(),
-            None => SizeHint::with_exact(ready),
-            Some(relay) => relay
-                .length()
-                .map_or_else(SizeHint::default, |left| SizeHint::with_exact(left + ready)),
-        }
-    }
-}
-
-impl StreamBody {
-    /// The error event first, then the reset.
-    fn last_words(&mut self, farewell: Option<Bytes>) -> Option<Result<Frame<Bytes>, Incomplete>> {
-        self.relay = None;
-        self.reset_at = farewell.is_some().then(|| deadline_in(LAST_WORDS));
-        Some(farewell.map(Frame::data).ok_or(Incomplete))
     }
 }

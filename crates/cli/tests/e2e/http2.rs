@@ -6,7 +6,7 @@ use std::time::Duration;
 use h2::client::SendRequest;
 use h2::{Reason, RecvStream};
 use serde_json::json;
-use sim::{FaultKind, Outcome};
+use sim::{FaultKind, Outcome, ServerSpec};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -290,4 +290,18 @@ async fn a_flood_of_resets_ends_its_connection_and_nobody_elses() {
     let mut other = Http2::connect(gateway.traffic).await;
     assert_eq!(other.post(CHAT, &[], &[prompt("Hi", 2).to_string().as_bytes()]).await.status, 200);
     assert_eq!(asked(fleet.server(0)).await.len(), 1);
+}
+
+/// Fault model, row 37, on HTTP/2: the window stays shut, and hyper alone would wait for ever.
+#[tokio::test]
+async fn a_client_whose_window_stays_shut_is_given_up() {
+    let fleet = fleet(1, ServerSpec { time_scale: 0.05, ..ServerSpec::default() }).await;
+    let limits = json!({ "timeouts": { "slowReader": "500ms" } });
+    let gateway = Gateway::over(&fleet.urls(), limits).await;
+    let mut client = Http2::connect(gateway.traffic).await;
+    let body = streamed("Hi", 100_000).to_string().into_bytes();
+    // Held, but never read: its window of 64 KiB fills up.
+    let _answer = client.send(post(CHAT, &[]), &[&body]).await.unwrap();
+    let end = seen(fleet.server(0), |request| request.outcome != Outcome::Open).await;
+    assert_eq!(end.outcome, Outcome::Cancelled);
 }

@@ -14,6 +14,7 @@ mod drain;
 mod failures;
 mod gate;
 mod gateway;
+mod h2c;
 mod headers;
 mod http;
 mod http2;
