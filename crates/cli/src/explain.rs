@@ -83,7 +83,7 @@ fn render(view: &DecisionView) -> String {
     let mut header = vec!["".to_owned(), "endpoint".to_owned()];
     header.extend(view.scorers.iter().map(|scorer| format!("{} ×{}", scorer.name, scorer.weight)));
     header.extend(
-        ["total", "waiting", "running", "KV", "in flight", "matched", "signals", "note"]
+        ["total", "waiting", "running", "KV", "in flight", "matched", "TTFT", "signals", "note"]
             .map(str::to_owned),
     );
     table.set_header(&header);
@@ -109,6 +109,11 @@ fn render(view: &DecisionView) -> String {
         );
         row.push(candidate.in_flight.to_string());
         row.push(format!("{}/{}", candidate.matched_blocks, view.prompt_blocks));
+        row.push(
+            candidate
+                .predicted_ttft_ms
+                .map_or_else(|| "–".to_owned(), |millis| format!("≈ {millis:.0} ms")),
+        );
         row.push(
             candidate
                 .scrape_age_ms

@@ -267,10 +267,9 @@ impl Directory {
             members,
             settings: plan.settings.clone(),
             metrics: metrics.pool(&plan.name),
-            scores_prefix: profile
-                .scorers
-                .iter()
-                .any(|weighted| matches!(weighted.scorer.name(), "prefix" | "no-hit-lru")),
+            scores_prefix: profile.scorers.iter().any(|weighted| {
+                matches!(weighted.scorer.name(), "prefix" | "no-hit-lru" | "expected-time")
+            }),
             profile: Arc::new(profile),
             pace: pace.clone(),
         })
@@ -422,6 +421,7 @@ fn sched_weights(weights: &config::Weights) -> sched::Weights {
         running_requests: weights.running_requests as f32,
         lora_affinity: weights.lora_affinity as f32,
         no_hit_lru: weights.lru as f32,
+        expected_time: weights.predicted_latency as f32,
         ..sched::Weights::default()
     }
 }

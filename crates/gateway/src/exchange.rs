@@ -368,8 +368,16 @@ impl Exchange {
         if let Some(first) = gap.first
             && first
         {
+            // Only a stream of tokens tells how long the prompt took; a whole answer or an error
+            // would teach a wrong speed.
+            let is_first_token =
+                self.watching.is_event_stream() && (200..300).contains(&self.status);
             if let Some(reservation) = &mut self.reservation {
-                reservation.first_token(now);
+                if is_first_token {
+                    reservation.first_token(now);
+                } else {
+                    reservation.answered(now);
+                }
             }
             self.gateway.give_back_hashes(std::mem::take(&mut self.hashes));
         }
@@ -475,6 +483,11 @@ impl Exchange {
             return;
         }
         self.close_books(ending, now);
+        if ending == Ending::Complete
+            && let (Some(reservation), Some(usage)) = (&mut self.reservation, self.watching.usage())
+        {
+            reservation.finished(u32::try_from(usage.completion_tokens).ok(), now);
+        }
         self.reservation = None;
         self.retry_permit = None;
         self.gateway.give_back_hashes(std::mem::take(&mut self.hashes));

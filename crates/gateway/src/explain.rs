@@ -62,6 +62,8 @@ pub struct CandidateView {
     pub lora: String,
     pub health: String,
     pub saturation: f32,
+    /// Time to the first token that its learned speed promises; `null`: nothing learned yet.
+    pub predicted_ttft_ms: Option<f32>,
     /// Age of the last good scrape; `null`: never scraped.
     pub scrape_age_ms: Option<u64>,
     /// How far the scrape is trusted, 1 to 0.
@@ -130,6 +132,7 @@ fn candidate_view(pool: &Pool, entry: &CandidateReceipt) -> CandidateView {
         lora: format!("{:?}", entry.candidate.lora),
         health: format!("{:?}", entry.candidate.health),
         saturation: entry.candidate.saturation,
+        predicted_ttft_ms: entry.predicted_ms,
         scrape_age_ms: entry
             .candidate
             .age
@@ -167,7 +170,7 @@ impl Gateway {
             observe(self, &target.pool, &prompt, &hashes, desk, now);
             let begun = clock::now();
             let picked = target.pool.profile.pick(
-                &request_view(&prompt, now),
+                &request_view(self, &prompt, now),
                 &mut desk.candidates,
                 &mut desk.scratch,
                 &mut desk.rng,

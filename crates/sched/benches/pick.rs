@@ -40,6 +40,7 @@ fn every_weight() -> Weights {
         lora_affinity: 1.0,
         no_hit_lru: 1.0,
         session_affinity: 1.0,
+        expected_time: 1.0,
         ..Weights::default()
     }
 }
@@ -52,13 +53,14 @@ fn decisions(c: &mut Criterion) {
         let mut scratch = Scratch::default();
         for (name, weights, adapter) in [
             ("3 scorers", Weights::default(), None),
-            ("7 scorers, adapter, session", every_weight(), Some(AdapterId(1))),
+            ("8 scorers, adapter, session", every_weight(), Some(AdapterId(1))),
         ] {
             let profile = Profile::from_weights(&weights);
             let request = RequestView {
                 now: NOW,
                 prompt_blocks: 100,
                 prompt_tokens: 6400,
+                block_tokens: 64,
                 adapter,
                 session: adapter.map(|adapter| adapter.0),
                 ..RequestView::default()

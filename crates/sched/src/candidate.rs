@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use types::{EndpointId, Slot};
 
-use crate::Health;
+use crate::{Health, Speed};
 
 /// An endpoint that may get the request. Plain numbers, so that scorers need no atomics.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +21,18 @@ pub struct Candidate {
     pub in_flight: u32,
     /// Prompt tokens sent and not yet answered by a first token.
     pub prefill_tokens: u64,
+    /// Requests that these belong to.
+    pub prefilling: u32,
+    /// What is left of them to compute, by the endpoint's learned speed.
+    pub tokens_ahead: f32,
+    /// Answers being written, other gateways' included.
+    pub decoding: f32,
+    /// Requests of other gateways that wait.
+    pub foreign_waiting: f32,
+    /// Tokens that the KV cache holds.
+    pub kv_tokens_max: Option<f32>,
+    /// Learned so far; nothing in it of the rest of the pool.
+    pub speed: Speed,
     /// Time since the last good scrape; `None` if there never was one.
     pub age: Option<Duration>,
     /// How far to trust the scrape: 1.0 fresh to 0.0 past its limit or never scraped.
@@ -56,6 +68,12 @@ impl Candidate {
             running: 0.0,
             in_flight: 0,
             prefill_tokens: 0,
+            prefilling: 0,
+            tokens_ahead: 0.0,
+            decoding: 0.0,
+            foreign_waiting: 0.0,
+            kv_tokens_max: None,
+            speed: Speed::default(),
             age: Some(Duration::ZERO),
             freshness: 1.0,
             stale: false,

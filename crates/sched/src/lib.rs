@@ -5,12 +5,14 @@
 //!
 //! Reading order: [`EndpointState`] holds what is known of an endpoint, [`EndpointState::observe`]
 //! turns it into a [`Candidate`], [`Profile::pick`] orders candidates, [`EndpointState::reserve`]
-//! books the request on the chosen one.
+//! books the request on the chosen one, and its [`Reservation`] teaches how fast that one is
+//! ([`Speed`]).
 
 mod candidate;
 mod drain;
 mod ejection;
 mod filter;
+mod forecast;
 mod picker;
 mod profile;
 mod receipt;
@@ -18,6 +20,7 @@ mod request;
 mod reservation;
 mod retry;
 mod scorer;
+mod speed;
 mod state;
 
 pub mod saturation;
@@ -26,6 +29,7 @@ pub use candidate::{Candidate, LoraFit, Scraped};
 pub use drain::DrainRate;
 pub use ejection::{Ejection, EjectionConfig, Health, Outcome};
 pub use filter::{AsleepFilter, EjectedFilter, Filter, NotServingFilter, StaleFilter};
+pub use forecast::{Forecast, Prices};
 pub use picker::{PICKS_MAX, Picker};
 pub use profile::{Profile, ScheduleError, Scratch, WeightedScorer, Weights};
 pub use receipt::{CandidateReceipt, Receipt};
@@ -33,7 +37,8 @@ pub use request::RequestView;
 pub use reservation::Reservation;
 pub use retry::{RetryBudget, RetryConfig, RetryPermit};
 pub use scorer::{
-    KvCacheScorer, LeastRequestScorer, LoraAffinityScorer, NoHitLruScorer, PrefixScorer,
-    QueueScorer, RunningRequestsScorer, Scorer, SessionAffinityScorer, Signals,
+    ExpectedTimeScorer, KvCacheScorer, LeastRequestScorer, LoraAffinityScorer, NoHitLruScorer,
+    PrefixScorer, QueueScorer, RunningRequestsScorer, Scorer, SessionAffinityScorer, Signals,
 };
+pub use speed::Speed;
 pub use state::EndpointState;

@@ -12,8 +12,8 @@ use std::sync::atomic::AtomicU32;
 use rand::Rng;
 
 use crate::{
-    AsleepFilter, Candidate, EjectedFilter, Filter, LeastRequestScorer, NotServingFilter,
-    PICKS_MAX, Picker, Receipt, RequestView, Scorer, StaleFilter, saturation,
+    AsleepFilter, Candidate, EjectedFilter, Filter, Forecast, LeastRequestScorer, NotServingFilter,
+    PICKS_MAX, Picker, Prices, Receipt, RequestView, Scorer, StaleFilter, saturation,
 };
 
 /// Filter name under which saturated candidates are removed.
@@ -201,6 +201,12 @@ impl Profile {
         totals.resize(candidates.len(), 0.0);
         scores.clear();
         scores.resize(candidates.len(), 0.0);
+        if let Some(receipt) = receipt.as_deref_mut() {
+            let forecast = Forecast::new(Prices::default(), request, candidates);
+            for (entry, candidate) in receipt.survivors().zip(candidates) {
+                entry.predicted_ms = Some(forecast.ttft_ms(candidate));
+            }
+        }
         for WeightedScorer { scorer, weight } in &self.scorers {
             scorer.score(request, candidates, scores);
             debug_assert!(
@@ -212,11 +218,9 @@ impl Profile {
                 *total += weight * score;
             }
             if let Some(receipt) = receipt.as_deref_mut() {
-                for (candidate, score) in candidates.iter().zip(scores.iter()) {
-                    if let Some(entry) = receipt.entry(candidate.endpoint) {
-                        entry.scores.push(*score);
-                        entry.total += weight * score;
-                    }
+                for (entry, score) in receipt.survivors().zip(scores.iter()) {
+                    entry.scores.push(*score);
+                    entry.total += weight * score;
                 }
             }
         }

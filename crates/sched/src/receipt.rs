@@ -23,6 +23,8 @@ pub struct CandidateReceipt {
     pub candidate: Candidate,
     /// The filter that removed it.
     pub removed_by: Option<&'static str>,
+    /// Expected time to the first token there, milliseconds; `None` if removed.
+    pub predicted_ms: Option<f32>,
     /// One score per scorer, unweighted; empty if removed.
     pub scores: Vec<f32>,
     /// Sum of weight times score; 0.0 if removed.
@@ -45,9 +47,15 @@ impl Receipt {
         self.candidates.extend(candidates.iter().map(|candidate| CandidateReceipt {
             candidate: candidate.clone(),
             removed_by: None,
+            predicted_ms: None,
             scores: Vec::new(),
             total: 0.0,
         }));
+    }
+
+    /// Those that no filter removed, in the order in which filters leave candidates: as given.
+    pub(crate) fn survivors(&mut self) -> impl Iterator<Item = &mut CandidateReceipt> {
+        self.candidates.iter_mut().filter(|entry| entry.removed_by.is_none())
     }
 
     pub(crate) fn entry(&mut self, endpoint: EndpointId) -> Option<&mut CandidateReceipt> {

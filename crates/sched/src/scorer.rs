@@ -1,5 +1,6 @@
 //! Rates each candidate from 0.0 to 1.0, one scorer for each thing that matters.
 
+mod expected_time;
 mod kv_cache;
 mod load;
 mod lora;
@@ -9,6 +10,7 @@ mod session;
 #[cfg(test)]
 mod tests;
 
+pub use expected_time::ExpectedTimeScorer;
 pub use kv_cache::KvCacheScorer;
 pub use load::{LeastRequestScorer, QueueScorer, RunningRequestsScorer};
 pub use lora::LoraAffinityScorer;

@@ -16,8 +16,9 @@ use std::time::Duration;
 use types::{AdapterId, EndpointId, EndpointMetrics, Slot, Timestamp};
 
 use crate::ejection::{Ejection, EjectionConfig, Outcome};
-use crate::{Candidate, LoraFit, Reservation, Scraped};
-use accounting::Ledger;
+use crate::speed::{Dispatch, Learner};
+use crate::{Candidate, LoraFit, Reservation, Scraped, Speed};
+use accounting::{Foreign, Ledger};
 use adapters::Adapters;
 
 /// `u32` that stands for "the engine does not say".
@@ -32,11 +33,17 @@ pub struct EndpointState {
     slot: Slot,
     in_flight: AtomicU32,
     prefill_tokens: AtomicU64,
+    prefilling: AtomicU32,
+    /// When the request at the head of the prefills came to its turn, as far as we can see.
+    progress_at: AtomicU64,
+    learner: Learner,
     waiting: AtomicU32,
     running: AtomicU32,
     running_max: AtomicU32,
     /// Bits of an `f32`; a NaN, which no ratio can be, stands for unknown.
     kv_usage: AtomicU32,
+    /// Zero stands for unknown.
+    kv_tokens_max: AtomicU64,
     in_flight_at_scrape: AtomicU32,
     asleep: AtomicU32,
     scraped_at: AtomicU64,
@@ -57,10 +64,14 @@ impl EndpointState {
             slot,
             in_flight: AtomicU32::new(0),
             prefill_tokens: AtomicU64::new(0),
+            prefilling: AtomicU32::new(0),
+            progress_at: AtomicU64::new(0),
+            learner: Learner::default(),
             waiting: AtomicU32::new(UNKNOWN),
             running: AtomicU32::new(UNKNOWN),
             running_max: AtomicU32::new(UNKNOWN),
             kv_usage: AtomicU32::new(f32::NAN.to_bits()),
+            kv_tokens_max: AtomicU64::new(0),
             in_flight_at_scrape: AtomicU32::new(0),
             asleep: AtomicU32::new(0),
             scraped_at: AtomicU64::new(NEVER),
@@ -109,6 +120,9 @@ impl EndpointState {
         self.running_max.store(known(metrics.running_max), Ordering::Relaxed);
         let kv_usage = metrics.kv_usage.map_or(f32::NAN, types::Ratio::get);
         self.kv_usage.store(kv_usage.to_bits(), Ordering::Relaxed);
+        let block_tokens = u64::from(metrics.block_size_tokens.unwrap_or(0));
+        let kv_tokens_max = block_tokens.saturating_mul(metrics.block_count.unwrap_or(0));
+        self.kv_tokens_max.store(kv_tokens_max, Ordering::Relaxed);
         self.in_flight_at_scrape.store(self.in_flight(), Ordering::Relaxed);
         self.asleep.store(u32::from(metrics.asleep), Ordering::Relaxed);
         self.stale_after.store(nanos(stale_after), Ordering::Relaxed);
@@ -142,16 +156,25 @@ impl EndpointState {
     /// Books a request with so many prompt tokens that must be computed. Takes the trial if the
     /// endpoint is due for one.
     pub fn reserve(self: &Arc<Self>, uncached_tokens: u32, now: Timestamp) -> Reservation {
+        let speed = self.learner.speed(now);
+        let dispatch = self.dispatch(&speed, uncached_tokens, now);
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         self.prefill_tokens.fetch_add(u64::from(uncached_tokens), Ordering::Relaxed);
-        Reservation::new(Arc::clone(self), uncached_tokens, self.ejection.take_trial(now))
+        if self.prefilling.fetch_add(1, Ordering::Relaxed) == 0 {
+            let on_its_way = half_base(&speed);
+            self.progress_at.store((now + on_its_way).as_nanos(), Ordering::Relaxed);
+        }
+        Reservation::new(Arc::clone(self), dispatch, self.ejection.take_trial(now), now)
+    }
+
+    /// How fast it has proved to be.
+    pub fn speed(&self, now: Timestamp) -> Speed {
+        self.learner.speed(now)
     }
 
     /// A snapshot for one decision; `matched_blocks` and `saturation` are left at zero.
     pub fn observe(&self, adapter: Option<AdapterId>, now: Timestamp) -> Candidate {
-        let scraped_at = self.scraped_at.load(Ordering::Acquire);
-        let age = (scraped_at != NEVER).then(|| now.as_nanos().saturating_sub(scraped_at));
-        let stale_after = self.stale_after.load(Ordering::Relaxed);
+        let (age, stale_after) = self.scrape_age(now);
         let in_flight = self.in_flight();
         let mut scraped = self.scraped();
         let lora = match adapter {
@@ -164,7 +187,11 @@ impl EndpointState {
         };
         let freshness = accounting::freshness(age, stale_after);
         let ledger = Ledger::new(&scraped, in_flight, freshness);
+        let foreign = Foreign::new(&scraped, freshness);
         let health = self.ejection.health(in_flight, now);
+        let speed = self.learner.speed(now);
+        let prefilling = self.prefilling.load(Ordering::Relaxed);
+        let kv_tokens_max = self.kv_tokens_max.load(Ordering::Relaxed);
         Candidate {
             endpoint: self.id,
             slot: self.slot,
@@ -173,6 +200,12 @@ impl EndpointState {
             running: ledger.running,
             in_flight,
             prefill_tokens: self.prefill_tokens(),
+            prefilling,
+            tokens_ahead: self.tokens_ahead(&speed, now),
+            decoding: in_flight.saturating_sub(prefilling) as f32 + foreign.running,
+            foreign_waiting: foreign.waiting,
+            kv_tokens_max: (kv_tokens_max > 0).then_some(kv_tokens_max as f32),
+            speed,
             age: age.map(Duration::from_nanos),
             freshness,
             stale: age.is_some_and(|age| age > stale_after),
@@ -185,13 +218,68 @@ impl EndpointState {
         }
     }
 
-    pub(crate) fn give_back_prefill(&self, tokens: u32) {
-        self.prefill_tokens.fetch_sub(u64::from(tokens), Ordering::Relaxed);
+    pub(crate) fn learner(&self) -> &Learner {
+        &self.learner
     }
 
-    pub(crate) fn give_back(&self, prefill_tokens: u32) {
-        self.give_back_prefill(prefill_tokens);
+    /// Requests there by our own count and the last scrape's count of others.
+    pub(crate) fn present(&self, now: Timestamp) -> f32 {
+        let foreign = self.foreign(now);
+        self.in_flight() as f32 + foreign.waiting + foreign.running
+    }
+
+    /// A prompt is computed.
+    pub(crate) fn give_back_prefill(&self, tokens: u32, now: Timestamp) {
+        let on_its_way = half_base(&self.learner.speed(now));
+        let computed_at = now.as_duration().saturating_sub(on_its_way);
+        self.progress_at.fetch_max(nanos(computed_at), Ordering::Relaxed);
+        self.drop_prefill(tokens);
+    }
+
+    /// A prompt is computed, or never will be.
+    pub(crate) fn drop_prefill(&self, tokens: u32) {
+        self.prefill_tokens.fetch_sub(u64::from(tokens), Ordering::Relaxed);
+        self.prefilling.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn give_back_request(&self) {
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The circumstances of a request that is sent now.
+    fn dispatch(&self, speed: &Speed, uncached_tokens: u32, now: Timestamp) -> Dispatch {
+        let prefilling = self.prefilling.load(Ordering::Relaxed);
+        let foreign = self.foreign(now);
+        Dispatch {
+            uncached_tokens,
+            tokens_ahead: self.tokens_ahead(speed, now),
+            decoding: self.in_flight().saturating_sub(prefilling) as f32 + foreign.running,
+            foreign_waiting: foreign.waiting,
+        }
+    }
+
+    fn foreign(&self, now: Timestamp) -> Foreign {
+        let (age, stale_after) = self.scrape_age(now);
+        Foreign::new(&self.scraped(), accounting::freshness(age, stale_after))
+    }
+
+    /// Prefill tokens booked and not computed yet. Of the request at the head, which is taken to be
+    /// of mean length, up to nine tenths count as done by the time that it has had its turn; an
+    /// endpoint whose speed is unknown has done nothing.
+    fn tokens_ahead(&self, speed: &Speed, now: Timestamp) -> f32 {
+        let tokens = self.prefill_tokens() as f32;
+        let prefilling = self.prefilling.load(Ordering::Relaxed).max(1) as f32;
+        let begun = Timestamp(self.progress_at.load(Ordering::Relaxed));
+        let working_ms = now.since(begun).as_secs_f32() * 1000.0;
+        let done = (working_ms / speed.prefill_ms_per_token).clamp(0.0, 0.9 * tokens / prefilling);
+        tokens - speed.prefill_trust() * done
+    }
+
+    /// Age of the last good scrape and the age at which it is stale, nanoseconds.
+    fn scrape_age(&self, now: Timestamp) -> (Option<u64>, u64) {
+        let scraped_at = self.scraped_at.load(Ordering::Acquire);
+        let age = (scraped_at != NEVER).then(|| now.as_nanos().saturating_sub(scraped_at));
+        (age, self.stale_after.load(Ordering::Relaxed))
     }
 
     fn scraped(&self) -> Scraped {
@@ -206,6 +294,12 @@ impl EndpointState {
             lora: LoraFit::Unknown,
         }
     }
+}
+
+/// How long a request is on its way to the engine's batch, and its first token on its way back: the
+/// constant part of the time to a first token, taken to fall on both in equal shares.
+fn half_base(speed: &Speed) -> Duration {
+    Duration::try_from_secs_f32(0.0005 * speed.base_ms).unwrap_or_default()
 }
 
 fn nanos(duration: Duration) -> u64 {

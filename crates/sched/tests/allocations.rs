@@ -15,6 +15,7 @@ fn a_decision_with_every_scorer_allocates_nothing() {
         lora_affinity: 1.0,
         no_hit_lru: 1.0,
         session_affinity: 1.0,
+        expected_time: 1.0,
         ..Weights::default()
     };
     let profile = Profile::from_weights(&weights);
@@ -53,6 +54,7 @@ fn a_decision_with_every_scorer_allocates_nothing() {
         state.record_adapter(adapter, now);
         let mut reservation = state.reserve(200, now);
         reservation.first_token(now);
+        reservation.finished(Some(100), now + Duration::from_secs(1));
     };
     // Once per endpoint at least, so that every table has its size.
     (0..300).for_each(&mut decide);

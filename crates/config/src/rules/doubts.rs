@@ -60,11 +60,6 @@ fn weights(scheduler: &SchedulerSpec, view: View<'_>, path: &str, report: &mut R
             report.warning(view.get(key).place(), &format!("{path}.{key}"), message, None);
         }
     };
-    doubt(
-        "predictedLatency",
-        weights.predicted_latency,
-        "nothing predicts latency in this version: the weight has no effect",
-    );
     if engine == EngineType::Tgi {
         let message = "TGI does not report its KV-cache use: the weight has no effect";
         doubt("kvCache", weights.kv_cache, message);

@@ -88,7 +88,7 @@ impl Exchange {
             observe(&self.gateway, &target.pool, &prompt, &self.hashes, desk, now);
             let Desk { candidates, scratch, receipt, rng, matches, .. } = desk;
             let picked = target.pool.profile.pick(
-                &request_view(&prompt, now),
+                &request_view(&self.gateway, &prompt, now),
                 candidates,
                 scratch,
                 rng,
@@ -120,11 +120,16 @@ impl Exchange {
 }
 
 /// What the profile is told of a request.
-pub(crate) fn request_view(prompt: &PromptView, now: Timestamp) -> RequestView<'static> {
+pub(crate) fn request_view(
+    gateway: &Gateway,
+    prompt: &PromptView,
+    now: Timestamp,
+) -> RequestView<'static> {
     RequestView {
         now,
         prompt_blocks: prompt.blocks,
         prompt_tokens: prompt.tokens,
+        block_tokens: gateway.block_tokens(),
         adapter: prompt.adapter,
         session: prompt.session,
         excluded: &[],

@@ -284,3 +284,34 @@ fn the_last_decisions_are_kept_newest_first_and_found_by_request() {
     assert!(gateway.decisions(Some(first.id().as_str()), 1).is_empty(), "long gone");
     assert_eq!(gateway.decisions(Some(last.id().as_str()), 1)[0].candidates.len(), 2);
 }
+
+#[test]
+fn an_endpoint_that_was_seen_to_be_slow_gets_less_where_expected_time_is_weighed() {
+    let gateway = gateway(
+        "  schedulers:\n  - name: chat\n    modelName: llama\n    weights: { queue: 0, kvCache: 0, prefix: 0, predictedLatency: 1 }\n    \
+         endpoints: [{ url: 'http://10.0.0.1:8000' }, { url: 'http://10.0.0.2:8000' }]\n",
+    );
+    let mut late = 0;
+    for round in 0..80 {
+        let mut exchange = exchange(&gateway);
+        let text = format!("{round:04} {}", "word ".repeat(800));
+        let body = format!(
+            r#"{{"model":"llama","stream":true,"messages":[{{"role":"user","content":"{text}"}}]}}"#
+        );
+        let sent = at(round * 10);
+        exchange.place(body.as_bytes(), None, sent).unwrap();
+        let is_slow = exchange.attempt(sent).unwrap().authority == "10.0.0.2:8000";
+        exchange.answered(200, false, sent);
+        exchange.watch(Some("text/event-stream"));
+        let took = Duration::from_millis(if is_slow { 1500 } else { 100 });
+        exchange.payload(
+            b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: [DONE]\n\n",
+            sent + took,
+        );
+        exchange.finish(Ending::Complete, sent + took);
+        late += u32::from(is_slow && round >= 40);
+    }
+    assert!(late <= 4, "{late} of the last 40 went to the slow one");
+    let view = gateway.explain(Route::ChatCompletions, &body("llama"), at(900)).unwrap();
+    assert!(view.candidates.iter().all(|candidate| candidate.predicted_ttft_ms.is_some()));
+}

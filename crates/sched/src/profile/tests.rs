@@ -337,6 +337,10 @@ fn a_receipt_has_every_signal_filter_score_and_the_order() {
     assert_eq!(receipt.candidates[1].candidate.saturation, 99.0 / 32.0);
     assert_eq!(receipt.candidates[2].scores, [1.0, 1.0, 0.5]);
     assert_eq!(receipt.candidates[2].total, 5.5);
+    assert_eq!(receipt.candidates[3].total, 4.0);
+    let predicted: Vec<_> = receipt.candidates.iter().map(|entry| entry.predicted_ms).collect();
+    assert_eq!(predicted[..2], [None, None]);
+    assert!(predicted[2] < predicted[3], "half of the prompt is there: {predicted:?}");
     assert_eq!(receipt.order, [EndpointId(2), EndpointId(3)]);
 }
 

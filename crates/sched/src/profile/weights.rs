@@ -2,8 +2,8 @@
 
 use super::WeightedScorer;
 use crate::{
-    KvCacheScorer, LoraAffinityScorer, NoHitLruScorer, PrefixScorer, QueueScorer,
-    RunningRequestsScorer, Scorer, SessionAffinityScorer, Signals,
+    ExpectedTimeScorer, KvCacheScorer, LoraAffinityScorer, NoHitLruScorer, PrefixScorer,
+    QueueScorer, RunningRequestsScorer, Scorer, SessionAffinityScorer, Signals,
 };
 
 /// One weight per scorer; 0.0 leaves a scorer out.
@@ -23,6 +23,8 @@ pub struct Weights {
     pub no_hit_lru: f32,
     /// Default 0.
     pub session_affinity: f32,
+    /// Default 0.
+    pub expected_time: f32,
     /// Default [`Signals::Accounted`].
     pub signals: Signals,
 }
@@ -43,6 +45,7 @@ impl Weights {
         lora_affinity: 0.0,
         no_hit_lru: 0.0,
         session_affinity: 0.0,
+        expected_time: 0.0,
         signals: Signals::Accounted,
     };
 
@@ -62,6 +65,7 @@ impl Weights {
         add(self.lora_affinity, |signals| Box::new(LoraAffinityScorer { signals }));
         add(self.no_hit_lru, |_| Box::new(NoHitLruScorer::default()));
         add(self.session_affinity, |_| Box::new(SessionAffinityScorer::default()));
+        add(self.expected_time, |_| Box::new(ExpectedTimeScorer::default()));
         scorers
     }
 }

@@ -5,10 +5,10 @@ use proptest::{collection, option};
 use types::{AdapterId, EndpointId, Slot, Timestamp};
 
 use super::{
-    KvCacheScorer, LeastRequestScorer, LoraAffinityScorer, NoHitLruScorer, PrefixScorer,
-    QueueScorer, RunningRequestsScorer, Scorer, SessionAffinityScorer, Signals,
+    ExpectedTimeScorer, KvCacheScorer, LeastRequestScorer, LoraAffinityScorer, NoHitLruScorer,
+    PrefixScorer, QueueScorer, RunningRequestsScorer, Scorer, SessionAffinityScorer, Signals,
 };
-use crate::{Candidate, LoraFit, RequestView};
+use crate::{Candidate, LoraFit, RequestView, Speed};
 
 fn scores(scorer: &dyn Scorer, request: &RequestView<'_>, candidates: &[Candidate]) -> Vec<f32> {
     let mut scores = vec![f32::NAN; candidates.len()];
@@ -186,6 +186,7 @@ fn a_session_stays_where_it_was_until_its_ttl() {
 
 fn every_scorer() -> Vec<Box<dyn Scorer>> {
     let mut all: Vec<Box<dyn Scorer>> = vec![
+        Box::new(ExpectedTimeScorer::default()),
         Box::new(LeastRequestScorer),
         Box::new(NoHitLruScorer::default()),
         Box::new(SessionAffinityScorer::default()),
@@ -208,26 +209,48 @@ proptest! {
                 (option::of(any::<u32>()), option::of(any::<u32>()), option::of(any::<f32>())),
                 (any::<f32>(), any::<f32>(), any::<f32>()),
                 (any::<u32>(), any::<u32>(), 0..6_usize, any::<u16>()),
+                any::<[f32; 10]>(),
             ),
             1..40,
         ),
         prompt_blocks in any::<u32>(),
+        prompt_tokens in any::<u32>(),
+        block_tokens in any::<u32>(),
     ) {
         let fits = [
             LoraFit::Resident, LoraFit::Room, LoraFit::Waiting, LoraFit::Full, LoraFit::Unknown,
             LoraFit::NotServed,
         ];
-        let all: Vec<_> = raw.iter().enumerate().map(|(n, (scraped, accounted, rest))| {
+        let all: Vec<_> = raw.iter().enumerate().map(|(n, (scraped, accounted, rest, times))| {
             let mut candidate = Candidate::idle(EndpointId(n as u32), Slot(rest.3));
             (candidate.scraped.waiting, candidate.scraped.running, candidate.scraped.kv_usage) =
                 *scraped;
             (candidate.waiting, candidate.running, candidate.freshness) = *accounted;
             (candidate.in_flight, candidate.matched_blocks) = (rest.0, rest.1);
             candidate.lora = fits[rest.2];
+            candidate.tokens_ahead = times[0];
+            candidate.decoding = times[1];
+            candidate.foreign_waiting = times[2];
+            candidate.speed = Speed {
+                base_ms: times[3],
+                prefill_ms_per_token: times[4],
+                prefill_samples: times[5],
+                step_ms: times[6],
+                step_ms_per_request: times[7],
+                step_samples: times[8],
+                output_tokens: times[9],
+            };
+            candidate.kv_tokens_max = scraped.2;
             candidate.scraped.lora = fits[5 - rest.2];
             candidate
         }).collect();
-        let request = RequestView { prompt_blocks, session: Some(1), ..request() };
+        let request = RequestView {
+            prompt_blocks,
+            prompt_tokens,
+            block_tokens,
+            session: Some(1),
+            ..request()
+        };
         for scorer in every_scorer() {
             for _ in 0..2 {
                 for score in scores(&*scorer, &request, &all) {

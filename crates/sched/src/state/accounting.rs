@@ -42,6 +42,26 @@ impl Ledger {
     }
 }
 
+/// Requests of other gateways, by a scrape that counts more than ours.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Foreign {
+    pub(super) waiting: f32,
+    pub(super) running: f32,
+}
+
+impl Foreign {
+    /// What the engine counts beyond ours is others', waiting ones first; fades with the scrape.
+    pub(super) fn new(scraped: &Scraped, freshness: f32) -> Self {
+        let (Some(waiting), Some(running)) = (scraped.waiting, scraped.running) else {
+            return Self::default();
+        };
+        let (waiting, running) = (waiting as f32, running as f32);
+        let others = (waiting + running - scraped.in_flight as f32).max(0.0);
+        let waiting = waiting.min(others);
+        Self { waiting: freshness * waiting, running: freshness * (others - waiting) }
+    }
+}
+
 /// 1.0 up to half of the limit, then falling to 0.0 at the limit; 0.0 if never scraped. Both in
 /// nanoseconds.
 pub(super) fn freshness(age: Option<u64>, stale_after: u64) -> f32 {

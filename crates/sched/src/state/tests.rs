@@ -104,6 +104,33 @@ fn load_that_other_gateways_bring_is_seen_and_our_own_not_counted_twice() {
     assert_eq!(load(&state.observe(None, at(0))), (0.0, 10.0));
 }
 
+#[test]
+fn work_that_other_gateways_bring_is_told_apart_and_teaches_less() {
+    let state = state();
+    let mut ours = [state.reserve(100, at(0)), state.reserve(100, at(0))];
+    state.record_scrape(&says(3, 10), at(0), LIMIT);
+    let candidate = state.observe(None, at(0));
+    assert_eq!((candidate.foreign_waiting, candidate.decoding), (3.0, 8.0));
+    assert_eq!((candidate.prefilling, candidate.tokens_ahead), (2, 200.0));
+    let mut third = state.reserve(100, at(0));
+    third.first_token(at(50));
+    assert_eq!(state.speed(at(50)).prefill_samples, 0.25);
+    ours[0].first_token(at(50));
+    assert!(state.speed(at(50)).prefill_samples > 1.2);
+    assert_eq!(state.observe(None, at(2000)).foreign_waiting, 0.0, "the scrape is past its limit");
+}
+
+#[test]
+fn the_memory_is_known_where_the_engine_tells_its_blocks() {
+    let state = state();
+    state.record_scrape(&says(0, 0), at(0), LIMIT);
+    assert_eq!(state.observe(None, at(0)).kv_tokens_max, None);
+    let blocks =
+        EndpointMetrics { block_size_tokens: Some(16), block_count: Some(2000), ..says(0, 0) };
+    state.record_scrape(&blocks, at(0), LIMIT);
+    assert_eq!(state.observe(None, at(0)).kv_tokens_max, Some(32_000.0));
+}
+
 /// Fault 21: metrics say idle but requests queue.
 #[test]
 fn an_engine_that_lies_about_being_idle_is_still_charged_with_what_we_send() {
