@@ -146,6 +146,12 @@ impl Fields {
     }
 }
 
+/// Where `part` lies in `whole`; httparse hands out slices of the very buffer it was given.
+pub(crate) fn place_of(whole: &[u8], part: &[u8]) -> Range<usize> {
+    let start = (part.as_ptr() as usize).wrapping_sub(whole.as_ptr() as usize).min(whole.len());
+    start..(start + part.len()).min(whole.len())
+}
+
 /// Appends `name: value\r\n`.
 pub(crate) fn write_field(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
     out.extend_from_slice(name);

@@ -9,7 +9,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use http::Method;
 
-use crate::fields::{Class, Fields};
+use crate::fields::{Class, Fields, place_of};
 use crate::head::{
     BodyLength, RequestHead, Turned, Version, check_authority, check_field, refuse_repeats,
 };
@@ -80,12 +80,12 @@ pub(crate) fn read(head: Bytes, limits: HeadLimits) -> Result<RequestHead, Turne
     if target.len() > limits.target_bytes_max {
         return Err(Turned::of(414, "uri_too_long", "the request target is too long"));
     }
-    let target_at = offset(&head, target.as_bytes());
+    let target_at = place_of(&head, target.as_bytes());
 
     let mut fields = Fields::with_bytes(head.clone());
     for field in parsed.headers.iter() {
         check_field(field.name.as_bytes(), field.value)?;
-        fields.push(offset(&head, field.name.as_bytes()), offset(&head, field.value));
+        fields.push(place_of(&head, field.name.as_bytes()), place_of(&head, field.value));
     }
 
     let (target, target_host) = split_target(&head, target_at, &method)?;
@@ -95,12 +95,6 @@ pub(crate) fn read(head: Bytes, limits: HeadLimits) -> Result<RequestHead, Turne
     let body = body_length(&fields, version)?;
     let expects_continue = expects_continue(&fields, version)?;
     Ok(RequestHead { method, target, version, fields, body, close, expects_continue })
-}
-
-/// Where `part` lies in `head`; httparse hands out slices of the very buffer it was given.
-fn offset(head: &Bytes, part: &[u8]) -> Range<usize> {
-    let start = (part.as_ptr() as usize).wrapping_sub(head.as_ptr() as usize).min(head.len());
-    start..(start + part.len()).min(head.len())
 }
 
 /// The origin form of a target; for the absolute form its host beside.

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::fields::{Class, Fields};
+use crate::fields::{Class, Fields, place_of};
 use crate::h1::{Chunked, parse_length};
 
 /// Most fields in an answer's head.
@@ -97,7 +97,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, HeadFault> {
     }
     let mut fields = Fields::with_bytes(Bytes::copy_from_slice(&bytes[..length]));
     for field in parsed.headers.iter() {
-        fields.push(offset(bytes, field.name.as_bytes()), offset(bytes, field.value));
+        fields.push(place_of(bytes, field.name.as_bytes()), place_of(bytes, field.value));
     }
     let framing = framing(status, &fields)?;
     let keeps_alive = version == 1
@@ -111,11 +111,6 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed, HeadFault> {
                     .any(|o| o.trim_ascii() == b"close")
         });
     Ok(Parsed::Head { head: ResponseHead { status, fields }, framing, keeps_alive, length })
-}
-
-fn offset(whole: &[u8], part: &[u8]) -> Range<usize> {
-    let start = (part.as_ptr() as usize).wrapping_sub(whole.as_ptr() as usize).min(whole.len());
-    start..(start + part.len()).min(whole.len())
 }
 
 fn framing(status: u16, fields: &Fields) -> Result<Framing, HeadFault> {
