@@ -8,7 +8,6 @@
 //! Three runtimes share the machine: the simulated servers, the gateway on its own thread, and the
 //! client here.
 
-mod capacity;
 mod chunked;
 mod client;
 mod fleet; // in reading order

@@ -1,6 +1,7 @@
 //! The `wicketgate` binary: compose settings, wire the parts, run.
 
 mod admin_client;
+mod bench;
 mod check;
 mod demo;
 mod explain;
@@ -39,6 +40,8 @@ Examples:
 enum Command {
     /// See what it does: a simulated fleet of fast and slow GPUs, under three policies
     Demo(demo::Args),
+    /// Benchmarks of routing, on simulated GPUs in virtual time
+    Bench(bench::Args),
     /// The gateway with its built-in proxy
     Serve(serve::Args),
     /// Say where a document is wrong, and how to mend it
@@ -55,6 +58,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo(args) => demo::run(args),
+        Command::Bench(args) => bench::run(&args),
         Command::Serve(args) => serve::run(args),
         Command::Check(args) => return check::run(&args),
         Command::Explain(args) => explain::run(&args),

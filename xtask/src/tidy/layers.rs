@@ -10,7 +10,7 @@ use crate::workspace::Workspace;
 const PREFIX: &str = "wicketgate-";
 
 /// Lowest layer first; a crate may depend on what stands before it.
-const LAYERS: [&str; 15] = [
+const LAYERS: [&str; 16] = [
     "types",
     "prefix",
     "sched",
@@ -25,6 +25,7 @@ const LAYERS: [&str; 15] = [
     "kube",
     "fleet",
     "sim",
+    "lab",
     "cli",
 ];
 

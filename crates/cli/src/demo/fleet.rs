@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
+use lab::capacity::{Mix, capacity};
 use sim::engine::{EngineSpec, Hardware};
 use sim::{ServerHandle, ServerSpec};
 use types::EngineKind;
-
-use super::capacity::{Mix, capacity};
 
 /// GPUs of one kind.
 #[derive(Clone, Copy, Debug)]

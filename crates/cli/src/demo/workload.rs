@@ -6,10 +6,10 @@
 
 use std::time::Duration;
 
+use lab::capacity::Mix;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
-use super::capacity::Mix;
 use super::fleet::MODEL;
 
 /// System prompts, by falling popularity (Zipf, exponent 1).
@@ -179,10 +179,11 @@ pub(super) fn mix(seed: u64) -> Mix {
         output += ask.output_tokens;
     }
     let mean = |sum: usize| sum as f64 / AVERAGED as f64;
-    let (prompt, output) = (mean(prompt), mean(output));
+    let (prompt, uncached, output) = (mean(prompt), mean(uncached), mean(output));
     Mix {
         prompt,
-        uncached: mean(uncached),
+        uncached,
+        pairs: uncached * (prompt - uncached / 2.0),
         output,
         own: prompt - SYSTEM_TOKENS as f64 + output / 2.0,
         shared: (SYSTEMS * SYSTEM_TOKENS) as f64,

@@ -10,26 +10,29 @@
 //! with `T` the time of such a step, and the capacity is the largest of them. Real queues, whose
 //! requests differ, reach 85 to 95 % of it.
 
-use sim::engine::EngineSpec;
+use sim::engine::{EngineSpec, StepWork};
 
 /// The average request, tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Mix {
+pub struct Mix {
     /// `I`: the prompt.
-    pub(super) prompt: f64,
+    pub prompt: f64,
     /// `U`: its part that no cache holds.
-    pub(super) uncached: f64,
+    pub uncached: f64,
     /// `O`: the answer.
-    pub(super) output: f64,
+    pub output: f64,
+    /// Token pairs that the prompt's attention computes: `U · (I − U / 2)`. Long prompts weigh more
+    /// than their number, so the mean of this is more than this of the means.
+    pub pairs: f64,
     /// KV that a running request shares with no other: its prompt without the common beginning,
     /// and half of its answer.
-    pub(super) own: f64,
+    pub own: f64,
     /// KV of all common beginnings together.
-    pub(super) shared: f64,
+    pub shared: f64,
 }
 
 /// Most requests per second. 0 where not one fits.
-pub(super) fn capacity(engine: &EngineSpec, mix: &Mix) -> f64 {
+pub fn capacity(engine: &EngineSpec, mix: &Mix) -> f64 {
     let kv = f64::from(engine.block_count) * f64::from(engine.block_size);
     let fit = ((kv - mix.shared) / mix.own).floor().min(f64::from(engine.sequences_max));
     let mut best = 0.0_f64;
@@ -45,23 +48,22 @@ pub(super) fn capacity(engine: &EngineSpec, mix: &Mix) -> f64 {
     best
 }
 
-/// The step formula for fractions of requests, which `StepCosts::step_ms` has no place for.
+/// A step in the middle of such a run.
 fn step_ms(engine: &EngineSpec, mix: &Mix, running: f64) -> f64 {
-    let costs = &engine.costs;
     let begun = running / mix.output;
-    let tokens = running + begun * mix.uncached;
-    let pairs = begun * mix.uncached * (mix.prompt - mix.uncached / 2.0);
-    let context = running * (mix.prompt + mix.output / 2.0);
-    costs.overhead_ms
-        + costs.weights_ms.hypot(costs.token_us * 1e-3 * tokens)
-        + costs.prefill_pair_ns * 1e-6 * pairs
-        + costs.context_token_ns * 1e-6 * context
-        + costs.sequence_us * 1e-3 * running
+    let work = StepWork {
+        tokens: (running + begun * mix.uncached).round() as u32,
+        decodes: running as u32,
+        prefill_pairs: begun * mix.pairs,
+        decode_context: running * (mix.prompt + mix.output / 2.0),
+        adapters: 0,
+    };
+    engine.costs.step_ms(&work, 0.0)
 }
 
 #[cfg(test)]
 mod tests {
-    use sim::engine::{Hardware, StepWork};
+    use sim::engine::Hardware;
     use types::EngineKind;
 
     use super::*;
@@ -71,7 +73,8 @@ mod tests {
     }
 
     fn alone(prompt: f64, uncached: f64, output: f64) -> Mix {
-        Mix { prompt, uncached, output, own: prompt + output / 2.0, shared: 0.0 }
+        let pairs = uncached * (prompt - uncached / 2.0);
+        Mix { prompt, uncached, output, pairs, own: prompt + output / 2.0, shared: 0.0 }
     }
 
     #[test]
@@ -87,17 +90,6 @@ mod tests {
             let found = capacity(&engine(row), &mix);
             assert!((found / expected - 1.0).abs() < 0.03, "{row}: {found}, table {expected}");
         }
-    }
-
-    #[test]
-    fn a_step_takes_what_the_simulated_engine_takes() {
-        let engine = engine("llama-3.1-8b/a10g");
-        let mix = alone(1000.0, 400.0, 100.0);
-        let mut work = StepWork::default();
-        work.prefill(400, 600);
-        (0..100).for_each(|_| work.decode(1050));
-        let simulated = engine.costs.step_ms(&work, 0.0);
-        assert!((step_ms(&engine, &mix, 100.0) / simulated - 1.0).abs() < 1e-9);
     }
 
     #[test]
