@@ -105,12 +105,7 @@ async fn scrape<F: Fetch>(gateway: Arc<Gateway>, member: Arc<Member>, fetch: Rc<
                 complained = false;
                 let changed = page.metrics != last;
                 let next = (now, changed);
-                gateway.book_scrape(
-                    &member,
-                    &page,
-                    now,
-                    spec.scrape.stale_after.unwrap_or_else(|| cadence.stale_after()),
-                );
+                gateway.book_scrape(&member, &page, now, limit_of_age(&spec.scrape, &cadence));
                 last = page.metrics;
                 Outcome::Good { changed: next.1 }
             }
@@ -133,6 +128,15 @@ async fn scrape<F: Fetch>(gateway: Arc<Gateway>, member: Arc<Member>, fetch: Rc<
         };
         let next = cadence.after_scrape(now, outcome, member.state.in_flight(), took);
         wait(&member, &mut cadence, next).await;
+    }
+}
+
+/// Age at which a scrape counts for nothing: the setting, else five seconds or more where pages come
+/// more slowly. An engine at its busiest answers its metrics late; that is no reason to shun it.
+fn limit_of_age(scrape: &config::Scrape, cadence: &Cadence) -> Duration {
+    match scrape.stale_after {
+        Some(limit) => limit,
+        None => scrape.stale_after().max(cadence.stale_after()),
     }
 }
 
