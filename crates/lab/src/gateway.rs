@@ -162,6 +162,7 @@ impl Gateway {
             now,
             prompt_blocks: u32::try_from(self.hashes.len()).unwrap_or(u32::MAX),
             prompt_tokens,
+            block_tokens: BLOCK_TOKENS,
             ..RequestView::default()
         };
         let endpoint = self.chooser.choose(

@@ -13,6 +13,7 @@ pub(crate) use oracle::{Progress, Truth};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
     Wicketgate,
+    ExpectedTime,
     Reference,
     RoundRobin,
     ConnectionSticky,
@@ -32,8 +33,9 @@ pub struct UnknownPolicy(pub String);
 const CONNECTIONS: usize = 64;
 
 impl Policy {
-    pub const ALL: [Policy; 9] = [
+    pub const ALL: [Policy; 10] = [
         Self::Wicketgate,
+        Self::ExpectedTime,
         Self::Reference,
         Self::RoundRobin,
         Self::ConnectionSticky,
@@ -47,6 +49,7 @@ impl Policy {
     pub fn name(self) -> &'static str {
         match self {
             Self::Wicketgate => "wicketgate",
+            Self::ExpectedTime => "expected-time",
             Self::Reference => "reference",
             Self::RoundRobin => "round-robin",
             Self::ConnectionSticky => "connection-sticky",
@@ -61,6 +64,9 @@ impl Policy {
     pub fn about(self) -> &'static str {
         match self {
             Self::Wicketgate => "our default profile, on accounted signals",
+            Self::ExpectedTime => {
+                "least expected time by learned speed (weights.predictedLatency alone)"
+            }
             Self::Reference => "queue 2, KV 2, prefix 3 on pages scraped every 50 ms",
             Self::RoundRobin => "each endpoint in turn",
             Self::ConnectionSticky => "64 connections, each bound to a random endpoint",
@@ -79,12 +85,19 @@ impl Policy {
 
     /// Reads metrics pages.
     pub(crate) fn scrapes(self) -> bool {
-        matches!(self, Self::Wicketgate | Self::Reference)
+        matches!(self, Self::Wicketgate | Self::ExpectedTime | Self::Reference)
     }
 
     /// Asks who holds a prompt's beginning.
     pub(crate) fn matches_prefixes(self) -> bool {
-        matches!(self, Self::Wicketgate | Self::Reference | Self::LMetric | Self::OracleTtft)
+        !matches!(
+            self,
+            Self::RoundRobin
+                | Self::ConnectionSticky
+                | Self::Random
+                | Self::LeastRequest
+                | Self::PowerOfTwo
+        )
     }
 }
 
@@ -106,6 +119,9 @@ impl Chooser {
                 lora_affinity: 2.0,
                 ..Weights::default()
             })),
+            Policy::ExpectedTime => {
+                profile(Profile::from_weights(&Weights { expected_time: 1.0, ..Weights::ZERO }))
+            }
             Policy::Reference => profile(Profile {
                 saturation: None,
                 ..Profile::from_weights(&Weights {

@@ -157,7 +157,10 @@ impl<'a> Simulation<'a> {
                 }
             }
             Event::End { request } => {
-                self.reservations[request as usize] = None;
+                if let Some(mut reservation) = self.reservations[request as usize].take() {
+                    let tokens = self.requests[request as usize].answer.tokens;
+                    reservation.finished(Some(tokens), now);
+                }
                 self.open -= 1;
             }
             Event::ScrapeBegin { endpoint } => {
