@@ -4,6 +4,7 @@
 //! can be dropped at any moment: credit is returned, and the request is booked as one whose client
 //! left.
 
+mod answering;
 mod books;
 pub(crate) mod placement;
 #[cfg(test)]
@@ -14,9 +15,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::Method;
-use openai::{BodyKind, ErrorObject, Route};
+use openai::{BodyKind, Route};
 use prefix::BlockHash;
 use sched::{Outcome, Reservation, RetryPermit};
 use telemetry::clock;
@@ -360,111 +360,6 @@ impl Exchange {
             (Some(target), 503) => refusal.with_retry_after(target.pool.pace.retry_after(1, now)),
             _ => refusal,
         }
-    }
-
-    /// Payload of the answer, as the endpoint sent it, before it goes to the client.
-    pub fn payload(&mut self, bytes: &[u8], now: Timestamp) {
-        let gap = self.watching.payload(bytes, now);
-        if let Some(first) = gap.first
-            && first
-        {
-            // Only a stream of tokens tells how long the prompt took; a whole answer or an error
-            // would teach a wrong speed.
-            let is_first_token =
-                self.watching.is_event_stream() && (200..300).contains(&self.status);
-            if let Some(reservation) = &mut self.reservation {
-                if is_first_token {
-                    reservation.first_token(now);
-                } else {
-                    reservation.answered(now);
-                }
-            }
-            self.gateway.give_back_hashes(std::mem::take(&mut self.hashes));
-        }
-        if let (Some(target), true) = (&self.target, self.stream) {
-            match (gap.first, gap.since_last) {
-                (Some(true), _) => {
-                    target.pool.metrics.request_ttft.observe(now.since(self.meta.received));
-                }
-                (_, Some(since)) => target.pool.metrics.stream_gap.observe(since),
-                _ => {}
-            }
-        }
-    }
-
-    /// Whether a stream came to its end without saying so: its client must not take it for whole.
-    pub fn stream_is_unfinished(&self) -> bool {
-        self.watching.stream_is_unfinished()
-    }
-
-    /// What to tell a client whose answer broke after it had begun; `None` where its form has no
-    /// room for it.
-    pub fn farewell(&mut self, ending: Ending) -> Option<Bytes> {
-        let (code, message) = match ending {
-            Ending::EndpointCut => {
-                ("endpoint_cut", "the endpoint closed the connection in the middle of its answer")
-            }
-            Ending::EndpointUnfinished => {
-                ("endpoint_unfinished", "the endpoint's stream ended without its end mark")
-            }
-            Ending::EndpointMalformed => {
-                ("endpoint_malformed", "the endpoint's answer is framed wrongly")
-            }
-            Ending::EndpointStalled => ("endpoint_stalled", "the endpoint stopped sending"),
-            Ending::Drained => ("draining", "the gateway is shutting down"),
-            Ending::Complete | Ending::ClientGone | Ending::ClientSlow | Ending::Refused => {
-                return None;
-            }
-        };
-        let component =
-            if ending == Ending::Drained { Component::Edge } else { Component::Endpoint };
-        self.error = Some((component, code));
-        if !self.watching.is_event_stream() {
-            return None;
-        }
-        let status = if ending == Ending::EndpointStalled { 504 } else { 502 };
-        let object = ErrorObject {
-            status,
-            message,
-            kind: crate::refusal::kind_of(status),
-            code,
-            param: None,
-        };
-        let event = object.to_sse_event(self.meta.route);
-        if self.watching.at_event_boundary() {
-            return Some(event);
-        }
-        // Half an event stands on the wire; without an end of its own it would swallow ours.
-        Some(Bytes::from([b"\n\n", &event[..]].concat()))
-    }
-
-    /// The error that a stream begins with, as a status and a body, while nothing is committed.
-    pub fn opening_error(&self, held: &[u8]) -> Option<(u16, Bytes)> {
-        if !self.watching.opened_with_error() {
-            return None;
-        }
-        let text = std::str::from_utf8(held).ok()?;
-        let data = text.lines().find_map(|line| line.strip_prefix("data:"))?.trim();
-        let error: serde_json::Value = serde_json::from_str(data).ok()?;
-        let status = [&error["error"]["code"], &error["code"], &error["error"]["status"]]
-            .into_iter()
-            .find_map(|code| code.as_u64().and_then(|code| u16::try_from(code).ok()))
-            .filter(|code| (400..600).contains(code))
-            .unwrap_or(502);
-        Some((status, Bytes::copy_from_slice(data.as_bytes())))
-    }
-
-    /// Books a stream that was turned into an error with a status.
-    pub fn failed_in_band(&mut self, status: u16, now: Timestamp) {
-        self.status = status;
-        self.error = Some((Component::Endpoint, "endpoint_error"));
-        self.finish(Ending::Complete, now);
-    }
-
-    /// Books an answer that needed no endpoint.
-    pub fn answered_ourselves(&mut self, status: u16, now: Timestamp) {
-        self.status = status;
-        self.finish(Ending::Complete, now);
     }
 
     /// Books an error of ours as the answer.
