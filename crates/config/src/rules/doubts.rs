@@ -24,8 +24,8 @@ pub(super) fn check(spec: &Spec, view: View<'_>, report: &mut Report<'_>) {
         report.warning(
             Place { width: 1, ..view.get("auth").place() },
             "spec.auth",
-            "`auth` is checked for form, but this version does not enforce it",
-            Some("let something in front of the gateway check the tokens"),
+            "`auth` is checked for form only: `serve` cannot enforce it yet and refuses to start with it",
+            Some("remove it and let something in front of the gateway check the tokens"),
         );
     }
     for (index, scheduler) in spec.schedulers.iter().enumerate() {

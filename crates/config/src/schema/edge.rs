@@ -107,7 +107,7 @@ pub(super) static LIMITS: Section = Section {
         Field::ours(
             "connectionsPerSourceMax",
             Kind::Integer { min: 0, max: i32::MAX as i64 },
-            "Connections from one address. 0: no limit, for use behind a load balancer.",
+            "Connections from one public address; private ones, with a load balancer behind them, have no limit. 0: no limit at all.",
         )
         .default("256"),
         Field::ours("requestsPerConnectionMax", COUNT, "Requests on one HTTP/1.1 connection.")

@@ -156,7 +156,7 @@ static WEIGHTS: Section = Section {
         .default("2")
         .aws_default("0"),
         Field::aws("runningRequests", WEIGHT, "Few running requests.").default("0"),
-        Field::aws("predictedLatency", WEIGHT, "Short expected time to the first token.").default("0"),
+        Field::aws("predictedLatency", WEIGHT, "Short expected time to the first token, by the learned speed of each endpoint.").default("0"),
     ],
 };
 

@@ -57,7 +57,7 @@ pub struct Limits {
     pub target_bytes_max: u32,
     /// Open client connections. See [`Limits::connections`].
     pub connections_max: u32,
-    /// Open connections from one address; 0 is no limit, for use behind a load balancer.
+    /// Open connections from one public address; 0 is no limit.
     pub connections_per_source_max: u32,
     /// Requests on one HTTP/1.1 connection before it is closed.
     pub requests_per_connection_max: u32,
