@@ -78,6 +78,12 @@ fn needs_restart(old: &config::Spec, new: &config::Spec) -> Vec<&'static str> {
     if old.prefix_index != new.prefix_index {
         parts.push("prefixIndex");
     }
+    if old.ejection != new.ejection {
+        parts.push("ejection");
+    }
+    if old.limits.connections_max != new.limits.connections_max {
+        parts.push("limits.connectionsMax");
+    }
     parts
 }
 

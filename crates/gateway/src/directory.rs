@@ -12,7 +12,7 @@ use std::sync::Arc;
 use config::{EngineType, RouteTimeout, Spec};
 use engines::models::ServedModel;
 use openai::ModelCard;
-use sched::{EjectionConfig, EndpointState, Profile, RetryBudget, RetryConfig, saturation};
+use sched::{EjectionConfig, EndpointState, Profile, RetryConfig, saturation};
 use telemetry::Metrics;
 use types::{AdapterId, Endpoint, EndpointAddress, EndpointId, ModelName, PoolName, Slot};
 
@@ -255,12 +255,15 @@ impl Directory {
         if let Some(limits) = &mut profile.saturation {
             *limits = plan.settings.saturation;
         }
-        let pace = self.paces.entry(plan.name.clone()).or_insert_with(|| {
-            Arc::new(Pace::new(RetryBudget::new(RetryConfig {
-                share: spec.retry.budget_ratio.get(),
-                floor_per_second: spec.retry.budget_floor_per_second as f32,
-            })))
-        });
+        let retry = RetryConfig {
+            share: spec.retry.budget_ratio.get(),
+            floor_per_second: spec.retry.budget_floor_per_second as f32,
+        };
+        let pace = match self.paces.get(&plan.name) {
+            Some(pace) if pace.retry == retry => pace.clone(),
+            _ => Arc::new(Pace::new(retry)),
+        };
+        self.paces.insert(plan.name.clone(), pace.clone());
         Arc::new(Pool {
             name: plan.name.clone(),
             model: plan.model.clone(),
@@ -271,7 +274,7 @@ impl Directory {
                 matches!(weighted.scorer.name(), "prefix" | "no-hit-lru" | "expected-time")
             }),
             profile: Arc::new(profile),
-            pace: pace.clone(),
+            pace,
         })
     }
 

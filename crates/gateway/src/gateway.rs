@@ -33,6 +33,8 @@ pub struct Gateway {
     pub(crate) decisions: Decisions,
     pub(crate) body_limits: openai::Limits,
     process_key: u64,
+    /// Fixed while we run: blocks of another size would not be found again.
+    block_tokens: u32,
     body_bytes: AtomicU64,
     draining: AtomicBool,
 }
@@ -53,6 +55,7 @@ impl Gateway {
         access_log: AccessLog,
     ) -> Arc<Self> {
         let spec = Arc::new(document.spec.clone());
+        let block_tokens = spec.prefix_index.block_tokens.get();
         let bytes_max = usize::try_from(spec.prefix_index.bytes_max).unwrap_or(usize::MAX);
         let gateway = Arc::new(Self {
             catalog: ArcSwap::default(),
@@ -65,6 +68,7 @@ impl Gateway {
             decisions: Decisions::default(),
             body_limits: openai::Limits::default(),
             process_key: placement::process_key(),
+            block_tokens,
             body_bytes: AtomicU64::new(0),
             draining: AtomicBool::new(false),
         });
@@ -159,7 +163,7 @@ impl Gateway {
     }
 
     pub(crate) fn block_tokens(&self) -> u32 {
-        self.spec.load().prefix_index.block_tokens.get()
+        self.block_tokens
     }
 
     pub(crate) fn hash_prompt(

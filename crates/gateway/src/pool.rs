@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sched::{DrainRate, Profile, RetryBudget, RetryPermit, saturation};
+use sched::{DrainRate, Profile, RetryBudget, RetryConfig, RetryPermit, saturation};
 use telemetry::PoolMetrics;
 use types::{EndpointId, ModelName, PoolName, Timestamp};
 
@@ -40,12 +40,13 @@ pub struct PoolSettings {
 #[derive(Debug)]
 pub(crate) struct Pace {
     drain: DrainRate,
+    pub(crate) retry: RetryConfig,
     retries: Arc<RetryBudget>,
 }
 
 impl Pace {
-    pub(crate) fn new(retries: RetryBudget) -> Self {
-        Self { drain: DrainRate::default(), retries: Arc::new(retries) }
+    pub(crate) fn new(retry: RetryConfig) -> Self {
+        Self { drain: DrainRate::default(), retry, retries: Arc::new(RetryBudget::new(retry)) }
     }
 
     /// A request of the pool came to its end.

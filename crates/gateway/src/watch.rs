@@ -79,23 +79,21 @@ impl Drop for Watched {
 }
 
 async fn scrape<F: Fetch>(gateway: Arc<Gateway>, member: Arc<Member>, fetch: Rc<F>) {
-    let spec = gateway.spec().clone();
-    let mut cadence = Cadence::new(
-        CadenceConfig {
-            busy: spec.scrape.busy_interval,
-            idle: spec.scrape.idle_interval,
-            timeout: spec.scrape.timeout,
-        },
-        member.endpoint.id,
-    );
+    let mut rhythm = rhythm(&gateway.spec().scrape);
+    let mut cadence = Cadence::new(rhythm, member.endpoint.id);
     let mut last = EndpointMetrics::default();
-    let mut paths = vec![member.metrics_path.clone()];
+    let mut path = member.metrics_path.as_str();
     let mut complained = false;
     loop {
+        // Read anew each time: a reload may have changed it.
+        let settings = gateway.spec().scrape.clone();
+        if rhythm != self::rhythm(&settings) {
+            rhythm = self::rhythm(&settings);
+            cadence = Cadence::new(rhythm, member.endpoint.id);
+        }
         let begun = clock::now();
-        let path = paths.first().map_or("/metrics", String::as_str);
         let fetched = fetch
-            .get(&member.endpoint.address, path, engines::PAGE_BYTES_MAX, spec.scrape.timeout)
+            .get(&member.endpoint.address, path, engines::PAGE_BYTES_MAX, settings.timeout)
             .await;
         let read = read_page(fetched, member.engine);
         let now = clock::now();
@@ -104,18 +102,16 @@ async fn scrape<F: Fetch>(gateway: Arc<Gateway>, member: Arc<Member>, fetch: Rc<
             Ok(page) => {
                 complained = false;
                 let changed = page.metrics != last;
-                let next = (now, changed);
-                gateway.book_scrape(&member, &page, now, limit_of_age(&spec.scrape, &cadence));
+                gateway.book_scrape(&member, &page, now, limit_of_age(&settings, &cadence));
                 last = page.metrics;
-                Outcome::Good { changed: next.1 }
+                Outcome::Good { changed }
             }
             Err(reason) => {
                 // Some engines keep their metrics elsewhere (TensorRT-LLM); the next round tries there.
                 if matches!(reason, labels::ScrapeFailure::Status)
                     && member.metrics_path == "/metrics"
                 {
-                    let other = if path == "/metrics" { "/prometheus/metrics" } else { "/metrics" };
-                    paths = vec![other.to_owned()];
+                    path = if path == "/metrics" { "/prometheus/metrics" } else { "/metrics" };
                 }
                 member.state.record_scrape_failure(now);
                 gateway.book_scrape_failure(&member, reason);
@@ -128,6 +124,14 @@ async fn scrape<F: Fetch>(gateway: Arc<Gateway>, member: Arc<Member>, fetch: Rc<
         };
         let next = cadence.after_scrape(now, outcome, member.state.in_flight(), took);
         wait(&member, &mut cadence, next).await;
+    }
+}
+
+fn rhythm(settings: &config::Scrape) -> CadenceConfig {
+    CadenceConfig {
+        busy: settings.busy_interval,
+        idle: settings.idle_interval,
+        timeout: settings.timeout,
     }
 }
 

@@ -51,9 +51,12 @@ fn passing<'a>(
     fields: &'a Fields,
     passes: fn(Class) -> bool,
 ) -> impl Iterator<Item = &'a Field> + 'a {
+    // Nearly always none: then a field costs one look.
+    let any_nominated = nominated(fields).next().is_some();
     fields.iter().filter(move |field| {
-        passes(field.class)
-            && !nominated(fields).any(|name| name.eq_ignore_ascii_case(fields.name(field)))
+        let is_nominated = any_nominated
+            && nominated(fields).any(|name| name.eq_ignore_ascii_case(fields.name(field)));
+        passes(field.class) && !is_nominated
     })
 }
 

@@ -141,3 +141,24 @@ async fn a_change_that_needs_a_restart_is_told() {
     assert!(gateway.stderr().contains("prefixIndex"));
     assert_eq!(chat(gateway.traffic, &prompt("Hi", 2)).await.status, 200);
 }
+
+/// A setting of the scrapes is read by tasks that run since before the reload.
+#[tokio::test]
+async fn a_reload_reaches_the_scrapes_of_endpoints_that_stay() {
+    let fleet = fleet(2, fast()).await;
+    let scrape = |stale_after: &str| {
+        let times = json!({ "idleInterval": "200ms", "staleAfter": stale_after });
+        document(&fleet.urls(), json!({ "scrape": times }))
+    };
+    let gateway = Gateway::with_document(&scrape("60s"), &[]).await;
+    gateway.scraped(2).await;
+    gateway.rewrite(&scrape("400ms").to_string());
+    gateway.until("it is applied", async || reloads(&gateway, "applied").await == 1.0).await;
+    let scrapes = async || gateway.metric("wicketgate_endpoint_scrapes_total", &[]).await;
+    // One scrape of each endpoint may have been under way; those after it know the new setting.
+    let seen = scrapes().await;
+    gateway.until("more scrapes came", async || scrapes().await >= seen + 8.0).await;
+    let url = fleet.server(0).url();
+    fleet.server(0).fault(sim::FaultKind::MetricsError { status: 500 });
+    gateway.until("it is stale", async || gateway.state_of(&url).await == "stale").await;
+}

@@ -109,3 +109,21 @@ fn a_pool_that_left_takes_its_series_along() {
     gateway.apply(&document);
     assert!(!gateway.metrics.encode().contains("pool=\"code\""));
 }
+
+#[test]
+fn a_reload_changes_the_retry_budget_and_keeps_the_pace_of_a_pool_that_stays_as_it_was() {
+    let gateway = pool_of(2);
+    let pace = |gateway: &crate::Gateway| gateway.catalog().pools[0].pace.clone();
+    let before = pace(&gateway);
+    let document = |retry: &str| {
+        let text = format!(
+            "apiVersion: gateway.wicketgate.dev/v1alpha1\nkind: InferenceGatewayConfig\nmetadata: {{ name: test }}\nspec:\n{retry}  \
+             schedulers: [{{ name: chat, modelName: llama, endpoints: [{{ url: 'http://10.0.0.1:8000' }}] }}]\n"
+        );
+        config::parse(&text, "test").unwrap()
+    };
+    gateway.apply(&document(""));
+    assert!(std::sync::Arc::ptr_eq(&before, &pace(&gateway)));
+    gateway.apply(&document("  retry: { budgetFloorPerSecond: 9 }\n"));
+    assert_eq!(pace(&gateway).retry.floor_per_second, 9.0);
+}
