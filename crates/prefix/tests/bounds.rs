@@ -3,6 +3,8 @@
 mod common;
 
 use common::{chain, matched};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
 use types::Slot;
 use wicketgate_prefix::{Config, PrefixIndex};
 
@@ -29,23 +31,59 @@ fn a_unique_prompt_takes_far_less_than_its_share_of_a_byte_per_character() {
     assert!(worst / 256.0 <= 0.15, "{:.3} bytes per character", worst / 256.0);
 }
 
+/// Around every change of how holders are stored: words, short rows, lists, bitsets.
 #[test]
-fn a_block_that_many_hold_takes_at_most_sixteen_bytes_per_holder_and_twenty_four_for_a_few() {
-    for (holders, prompts, bytes_max) in
-        [(2_u16, 400, 16.0), (10, 200, 24.0), (40, 50, 24.0), (1000, 5, 16.0)]
-    {
-        let index = PrefixIndex::new(Config { bytes_max: 4 << 20 });
+fn a_block_takes_at_most_sixteen_bytes_per_holder_however_many_hold_it() {
+    for holders in [1_u16, 4, 5, 7, 9, 16, 40, 150, 171, 1000] {
+        let index = PrefixIndex::new(Config { bytes_max: 8 << 20 });
+        for slot in 0..1000 {
+            index.set_capacity(Slot(slot), 1 << 20);
+        }
+        let prompts = (200_000 / 100 / u64::from(holders)).max(1);
+        let mut next = 0;
         for prompt in 0..prompts {
             let hashes = chain(prompt, 100);
-            for slot in 0..holders {
-                index.set_capacity(Slot(slot), 1 << 20);
-                index.record(Slot(slot), &hashes);
+            for _ in 0..holders {
+                // Spread over all endpoints, as far apart as they get.
+                next = (next + 389) % 1000;
+                index.record(Slot(next), &hashes);
             }
         }
         let stats = index.stats();
-        let per_holder = stats.bytes as f64 / stats.holders as f64;
-        assert!(per_holder <= bytes_max, "{per_holder:.1} bytes with {holders} holders");
+        assert_eq!(stats.holders, prompts * 100 * u64::from(holders), "{holders} holders");
+        let fixed = 1000 * 1024 + PrefixIndex::new(Config { bytes_max: 8 << 20 }).stats().bytes;
+        let per_holder = (stats.bytes - fixed) as f64 / stats.holders as f64;
+        assert!(per_holder <= 16.0, "{per_holder:.1} bytes with {holders} holders");
     }
+}
+
+#[test]
+fn a_thousand_endpoints_that_come_and_go_stay_within_the_bound() {
+    let bytes_max = 8 << 20;
+    let index = PrefixIndex::new(Config { bytes_max });
+    let mut rng = Pcg64Mcg::seed_from_u64(11);
+    let shared = chain(u64::MAX, 30);
+    for round in 0..12_000_u64 {
+        let slot = Slot(rng.random_range(0..1000));
+        match rng.random_range(0..40) {
+            0 => index.clear(slot),
+            1 => index.set_capacity(slot, rng.random_range(1..100_000)),
+            2 => {
+                index.record(slot, &shared);
+            }
+            _ => {
+                let mut prompt = shared[..rng.random_range(0..30)].to_vec();
+                let name = if rng.random() { round } else { rng.random_range(0..200) };
+                prompt.extend(chain(name, rng.random_range(1..150)));
+                index.record(slot, &prompt);
+            }
+        }
+        if round % 100 == 0 {
+            let bytes = index.stats().bytes;
+            assert!(bytes <= bytes_max as u64 + 2_000_000, "{bytes} after {round}");
+        }
+    }
+    assert!(index.stats().holders > 200_000, "the room is used: {:?}", index.stats());
 }
 
 #[test]

@@ -41,7 +41,7 @@ fn every_weight() -> Weights {
         no_hit_lru: 1.0,
         session_affinity: 1.0,
         expected_time: 1.0,
-        ..Weights::default()
+        ..Weights::REFERENCE
     }
 }
 
@@ -52,7 +52,8 @@ fn decisions(c: &mut Criterion) {
         let mut candidates: Vec<Candidate> = Vec::new();
         let mut scratch = Scratch::default();
         for (name, weights, adapter) in [
-            ("3 scorers", Weights::default(), None),
+            ("the default", Weights::default(), None),
+            ("3 scorers", Weights::REFERENCE, None),
             ("8 scorers, adapter, session", every_weight(), Some(AdapterId(1))),
         ] {
             let profile = Profile::from_weights(&weights);

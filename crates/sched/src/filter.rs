@@ -3,8 +3,15 @@
 //! A filter that protects against our own wrong beliefs (stale, ejected) never empties the list:
 //! a pool that looks wholly broken is tried all the same.
 
+mod labels;
+mod prefix_affinity;
+mod room;
 #[cfg(test)]
 mod tests;
+
+pub use labels::LabelFilter;
+pub use prefix_affinity::{ExpectedWait, PrefixAffinityFilter};
+pub use room::{Ceiling, CeilingFilter, ConcurrencyFilter, UtilizationFilter};
 
 use crate::{Candidate, Health, LoraFit, RequestView};
 
@@ -17,8 +24,16 @@ pub trait Filter: Send + Sync {
     ///
     /// * `candidates`, `keep`: same length `n >= 1`; `keep` comes in all `true`.
     ///
+    /// Not called when no candidate is excluded and all are in order ([`Candidate::is_in_order`]),
+    /// unless [`Self::knows_more`].
+    ///
     /// Cannot fail. Request path: no I/O, no allocation.
     fn filter(&self, request: &RequestView<'_>, candidates: &[Candidate], keep: &mut [bool]);
+
+    /// Whether it may drop a candidate that is in order.
+    fn knows_more(&self) -> bool {
+        false
+    }
 }
 
 /// Drops endpoints that cannot serve the request's adapter, and those that the request excludes.
@@ -103,8 +118,9 @@ impl Filter for EjectedFilter {
     }
 }
 
-/// Drops endpoints whose last scrape is past its limit, unless that is all of them: then nobody
-/// is dropped and what we account ourselves decides.
+/// Drops endpoints whose last scrape is past its limit, unless that is more than half of them: then
+/// the fault is likelier ours than theirs, and what we account ourselves decides. Were the first that is
+/// read again to stand alone, it would get everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StaleFilter;
 
@@ -114,7 +130,8 @@ impl Filter for StaleFilter {
     }
 
     fn filter(&self, _request: &RequestView<'_>, candidates: &[Candidate], keep: &mut [bool]) {
-        if candidates.iter().all(|candidate| candidate.stale) {
+        let stale = candidates.iter().filter(|candidate| candidate.stale).count();
+        if 2 * stale > candidates.len() {
             return;
         }
         for (keep, candidate) in keep.iter_mut().zip(candidates) {

@@ -13,6 +13,7 @@ mod drain;
 mod ejection;
 mod filter;
 mod forecast;
+mod gpu_time;
 mod picker;
 mod profile;
 mod receipt;
@@ -28,8 +29,12 @@ pub mod saturation;
 pub use candidate::{Candidate, LoraFit, Scraped};
 pub use drain::DrainRate;
 pub use ejection::{Ejection, EjectionConfig, Health, Outcome};
-pub use filter::{AsleepFilter, EjectedFilter, Filter, NotServingFilter, StaleFilter};
+pub use filter::{
+    AsleepFilter, Ceiling, CeilingFilter, ConcurrencyFilter, EjectedFilter, ExpectedWait, Filter,
+    LabelFilter, NotServingFilter, PrefixAffinityFilter, StaleFilter, UtilizationFilter,
+};
 pub use forecast::{Forecast, Prices};
+pub use gpu_time::{BusyBook, GpuTime, Work};
 pub use picker::{PICKS_MAX, Picker};
 pub use profile::{Profile, ScheduleError, Scratch, WeightedScorer, Weights};
 pub use receipt::{CandidateReceipt, Receipt};
@@ -37,8 +42,10 @@ pub use request::RequestView;
 pub use reservation::Reservation;
 pub use retry::{RetryBudget, RetryConfig, RetryPermit};
 pub use scorer::{
-    ExpectedTimeScorer, KvCacheScorer, LeastRequestScorer, LoraAffinityScorer, NoHitLruScorer,
-    PrefixScorer, QueueScorer, RunningRequestsScorer, Scorer, SessionAffinityScorer, Signals,
+    ActiveRequestsScorer, ContextLengthFilter, ContextLengthScorer, ContextRange, ContextRanges,
+    ExpectedTimeScorer, KvCacheScorer, LeastRequestScorer, LoadAwareScorer, LoraAffinityScorer,
+    NoHitLruScorer, PrefixLengthScorer, PrefixScorer, QueueScorer, RunningRequestsScorer, Scorer,
+    SessionAffinityScorer, Signals, TokenLoadScorer,
 };
-pub use speed::Speed;
-pub use state::EndpointState;
+pub use speed::{Company, Speed};
+pub use state::{AdapterCensus, Credit, EndpointState};

@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicU32;
 
 use rand::Rng;
 
+use crate::speed::Company;
 use crate::{
     AsleepFilter, Candidate, EjectedFilter, Filter, Forecast, LeastRequestScorer, NotServingFilter,
     PICKS_MAX, Picker, Prices, Receipt, RequestView, Scorer, StaleFilter, saturation,
@@ -48,8 +49,13 @@ pub struct Profile {
     pub picker: Picker,
     /// Removes saturated endpoints after the filters; `None` sends whatever the load.
     pub saturation: Option<saturation::Config>,
+    /// Sends to a full endpoint while another has room, if the scorers prefer it: the expected time
+    /// knows what waiting there means, and the one with room may have a long prompt before it.
+    pub keeps_full: bool,
     /// Endpoints in one answer, 1 to [`PICKS_MAX`].
     pub picks_max: usize,
+    /// What the endpoints' learned speeds say of each other.
+    pub company: Company,
 }
 
 /// Buffers that decisions reuse, one per thread; after the first few no decision allocates.
@@ -64,7 +70,11 @@ pub struct Scratch {
 impl Profile {
     /// The field's weighted scorers, with our own accounting of load.
     pub fn from_weights(weights: &Weights) -> Self {
-        Self { scorers: weights.scorers(), ..Self::bare("weighted", Picker::MaxScore) }
+        Self {
+            scorers: weights.scorers(),
+            keeps_full: weights.expected_time > 0.0,
+            ..Self::bare("weighted", Picker::MaxScore)
+        }
     }
 
     /// Each endpoint in turn, whatever its load. For comparison.
@@ -109,7 +119,9 @@ impl Profile {
             scorers: Vec::new(),
             picker,
             saturation: Some(saturation::Config::default()),
+            keeps_full: false,
             picks_max: PICKS_MAX,
+            company: Company::default(),
         }
     }
 
@@ -128,10 +140,15 @@ impl Profile {
         rng: &mut R,
         mut receipt: Option<&mut Receipt>,
     ) -> Result<&'s [u32], ScheduleError> {
-        if let Some(saturation) = &self.saturation {
-            for candidate in candidates.iter_mut() {
+        self.company.renew(candidates.iter().map(|candidate| &candidate.speed), request.now);
+        let (mut in_order, mut some_has_room) = (request.excluded.is_empty(), false);
+        for candidate in candidates.iter_mut() {
+            candidate.speed = self.company.settle(&candidate.speed);
+            if let Some(saturation) = &self.saturation {
                 candidate.saturation = saturation.endpoint(candidate);
+                some_has_room |= candidate.saturation < 1.0;
             }
+            in_order &= candidate.is_in_order();
         }
         if let Some(receipt) = receipt.as_deref_mut() {
             receipt.begin(candidates);
@@ -139,8 +156,13 @@ impl Profile {
             receipt.picker = self.picker.name();
             receipt.scorers.extend(self.scorers.iter().map(|s| (s.scorer.name(), s.weight)));
         }
-        let survivors =
-            self.filter(request, candidates, &mut scratch.keep, receipt.as_deref_mut())?;
+        let is_idle = in_order
+            && (self.saturation.is_none() || (self.keeps_full && some_has_room))
+            && !self.filters.iter().any(|filter| filter.knows_more());
+        let survivors = match is_idle && !candidates.is_empty() {
+            true => candidates.len(),
+            false => self.filter(request, candidates, &mut scratch.keep, receipt.as_deref_mut())?,
+        };
         let candidates = &mut candidates[..survivors];
         self.score(request, candidates, scratch, receipt.as_deref_mut());
         let Scratch { totals, order, .. } = scratch;
@@ -180,7 +202,13 @@ impl Profile {
         if self.saturation.is_some() {
             let kept = &mut candidates[..survivors];
             keep.clear();
-            keep.extend(kept.iter().map(|candidate| candidate.saturation < 1.0));
+            let has_room = |candidate: &Candidate| candidate.saturation < 1.0;
+            // All or none: with room somewhere, or without any for a request whose turn has come.
+            let some_has_room = kept.iter().any(has_room);
+            if (self.keeps_full && some_has_room) || (request.is_admitted && !some_has_room) {
+                return Ok(survivors);
+            }
+            keep.extend(kept.iter().map(has_room));
             survivors = remove(kept, keep, SATURATED, receipt);
             if survivors == 0 {
                 return Err(ScheduleError::Saturated);
@@ -202,7 +230,7 @@ impl Profile {
         scores.clear();
         scores.resize(candidates.len(), 0.0);
         if let Some(receipt) = receipt.as_deref_mut() {
-            let forecast = Forecast::new(Prices::default(), request, candidates);
+            let forecast = Forecast::new(Prices::default(), request);
             for (entry, candidate) in receipt.survivors().zip(candidates) {
                 entry.predicted_ms = Some(forecast.ttft_ms(candidate));
             }

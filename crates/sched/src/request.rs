@@ -22,6 +22,8 @@ pub struct RequestView<'a> {
     pub session: Option<u64>,
     /// Endpoints that must not be chosen (again), as a retry excludes those that failed.
     pub excluded: &'a [types::EndpointId],
+    /// Its turn has come: it goes even if every endpoint is full by now.
+    pub is_admitted: bool,
 }
 
 impl RequestView<'_> {

@@ -19,6 +19,7 @@ pub struct Reservation {
     sent_at: Timestamp,
     stage: Stage,
     has_trial: bool,
+    comes_whole: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +41,7 @@ impl Reservation {
         has_trial: bool,
         sent_at: Timestamp,
     ) -> Self {
-        Self { state, dispatch, sent_at, stage: Stage::Prefilling, has_trial }
+        Self { state, dispatch, sent_at, stage: Stage::Prefilling, has_trial, comes_whole: false }
     }
 
     pub fn endpoint(&self) -> EndpointId {
@@ -49,6 +50,14 @@ impl Reservation {
 
     pub fn state(&self) -> &Arc<EndpointState> {
         &self.state
+    }
+
+    /// The answer will not come token by token.
+    pub fn comes_whole(&mut self) {
+        if matches!(self.stage, Stage::Prefilling) && !self.comes_whole {
+            self.comes_whole = true;
+            self.state.book_whole(&self.dispatch);
+        }
     }
 
     /// The first token of an answer came: gives the prefill tokens back and learns from the time
@@ -87,17 +96,25 @@ impl Reservation {
     fn leave_prefill(&mut self, now: Timestamp) -> bool {
         let is_prefilling = matches!(self.stage, Stage::Prefilling);
         if is_prefilling {
-            self.state.give_back_prefill(self.dispatch.uncached_tokens, now);
+            self.state.give_back_prefill(&self.dispatch, now);
+            self.drop_whole();
             self.stage = Stage::Answered;
         }
         is_prefilling
+    }
+
+    fn drop_whole(&mut self) {
+        if std::mem::take(&mut self.comes_whole) {
+            self.state.drop_whole(&self.dispatch);
+        }
     }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
         if matches!(self.stage, Stage::Prefilling) {
-            self.state.drop_prefill(self.dispatch.uncached_tokens);
+            self.state.drop_prefill(&self.dispatch);
+            self.drop_whole();
         }
         self.state.give_back_request();
         if self.has_trial {

@@ -2,10 +2,16 @@
 //!
 //! A full pool is worse than a refusal: what is sent there waits where we can no longer move it.
 
+mod reserve;
+mod room;
 #[cfg(test)]
 mod tests;
 
+use types::Standing;
+
 use crate::Candidate;
+pub use reserve::Reserve;
+pub use room::Room;
 
 /// What counts as full.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,6 +23,8 @@ pub struct Config {
     pub kv_usage: Option<f32>,
     /// Requests of this gateway at which an endpoint is full, scrape or not. Default none.
     pub in_flight: Option<u32>,
+    /// What is kept for those within their part. Default nothing.
+    pub reserve: Option<Reserve>,
 }
 
 /// Requests that an engine runs at once if it does not say: the smallest default of vLLM's server.
@@ -26,7 +34,7 @@ const BATCH: f32 = 256.0;
 
 impl Default for Config {
     fn default() -> Self {
-        Self { queue_depth: 32, kv_usage: None, in_flight: None }
+        Self { queue_depth: 32, kv_usage: None, in_flight: None, reserve: None }
     }
 }
 
@@ -58,12 +66,45 @@ impl Config {
         sum / candidates.len() as f32
     }
 
-    /// Requests that surely wait. What we sent since the scrape waits only if the engine had a
+    /// Requests that may still be sent before the endpoint is full, until a scrape tells more.
+    ///
+    /// Unlike [`Self::endpoint`] it goes by the batch that was seen to be full: who keeps a queue of its
+    /// own loses nothing by sending less now and more in a moment.
+    pub fn room(&self, candidate: &Candidate) -> u32 {
+        let by_count = self.in_flight.map(|max| max.saturating_sub(candidate.in_flight));
+        let by_count = by_count.unwrap_or(u32::MAX);
+        let scraped = &candidate.scraped;
+        let (Some(waiting), false) = (scraped.waiting, candidate.stale) else {
+            return by_count.min(BATCH as u32);
+        };
+        if self.endpoint(candidate) >= 1.0 {
+            return 0;
+        }
+        let waiting = waiting.saturating_sub(scraped.waiting_deferred) as f32;
+        let since = candidate.in_flight as f32 - scraped.in_flight as f32;
+        let running = scraped.running.unwrap_or(0) as f32;
+        let in_batch = match scraped.running_max.or(scraped.running_full) {
+            _ if waiting > 0.0 => 0.0,
+            Some(max) => max as f32 - running,
+            None => (BATCH - running).max(self.queue_depth as f32),
+        };
+        let room = self.queue_depth as f32 - waiting - since + in_batch.max(0.0);
+        by_count.min(room.max(0.0) as u32)
+    }
+
+    /// Whether an endpoint that has [`Self::room`] takes requests of this standing too.
+    pub fn is_open(&self, candidate: &Candidate, standing: Standing) -> bool {
+        self.reserve.is_none_or(|reserve| reserve.is_open(candidate, self.in_flight, standing))
+    }
+
+    /// Requests that surely wait, but for those that only lack an adapter slot: others pass them, so
+    /// they do not say that the endpoint is full. What we sent since the scrape waits only if the engine had a
     /// queue then; else it runs until the batch is full, which is taken to hold [`BATCH`] requests
     /// (and room for [`Config::queue_depth`] more) if the engine does not say.
     fn waiting(&self, candidate: &Candidate) -> f32 {
         let scraped = &candidate.scraped;
         let Some(waiting) = scraped.waiting else { return 0.0 };
+        let waiting = waiting.saturating_sub(scraped.waiting_deferred);
         let since = candidate.in_flight as f32 - scraped.in_flight as f32;
         if waiting > 0 {
             return (waiting as f32 + since).max(0.0);

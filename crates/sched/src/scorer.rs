@@ -1,22 +1,34 @@
 //! Rates each candidate from 0.0 to 1.0, one scorer for each thing that matters.
 
+mod active_requests;
+mod context_length;
 mod expected_time;
 mod kv_cache;
 mod load;
+mod load_aware;
 mod lora;
 mod lru;
 mod prefix;
+mod prefix_length;
+#[cfg(test)]
+mod reference_tests;
 mod session;
 #[cfg(test)]
 mod tests;
+mod token_load;
 
+pub use active_requests::ActiveRequestsScorer;
+pub use context_length::{ContextLengthFilter, ContextLengthScorer, ContextRange, ContextRanges};
 pub use expected_time::ExpectedTimeScorer;
 pub use kv_cache::KvCacheScorer;
 pub use load::{LeastRequestScorer, QueueScorer, RunningRequestsScorer};
+pub use load_aware::LoadAwareScorer;
 pub use lora::LoraAffinityScorer;
 pub use lru::NoHitLruScorer;
 pub use prefix::PrefixScorer;
+pub use prefix_length::PrefixLengthScorer;
 pub use session::SessionAffinityScorer;
+pub use token_load::TokenLoadScorer;
 
 use crate::{Candidate, RequestView};
 

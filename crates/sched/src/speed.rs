@@ -1,15 +1,19 @@
 //! How fast an endpoint is, learned from what it answered.
 //!
-//! Nobody configures GPU types. Three things are learned: the prefill of one token, the constant
-//! part of a first token, and the step of the running batch. What queueing adds must not look like
+//! Nobody configures GPU types. Four things are learned: the prefill of one token, the constant
+//! part of a first token, the step of the running batch, and the load of an adapter. What queueing adds must not look like
 //! slowness, so each sample is set against all the work that was ahead of it, counts the less the
-//! more that was, and the fit leans to the lower edge of the samples ([`fit`]).
+//! more that was, and the fit leans to the lower edge of the samples ([`fit`]). What is left of noise
+//! goes when endpoints that look alike are taken to be alike ([`company`]).
 
+mod company;
 mod fit;
 mod learner;
 #[cfg(test)]
 mod tests;
+mod typical;
 
+pub use company::Company;
 pub(crate) use learner::{Dispatch, Learner};
 
 /// Prefill of one token while nobody knows better, milliseconds: between an H100 (0.024) and an
@@ -20,13 +24,19 @@ const PREFILL_MS_DEFAULT: f32 = 0.1;
 const BASE_MS_DEFAULT: f32 = 25.0;
 /// One step of a batch of one, milliseconds.
 const STEP_MS_DEFAULT: f32 = 10.0;
-/// What one more request adds to a step, milliseconds: 40 µs of host work and the reading of some
-/// 1,200 tokens of context.
-const STEP_MS_PER_REQUEST_DEFAULT: f32 = 0.1;
+/// What one more answer adds to a step as a share of the empty step: host work, and reading its
+/// context. A fit to the rows of the engine table, all of which are between a half and twice this;
+/// under one kind of load an endpoint shows one size of batch, so it could not be learned.
+const STEP_SHARE: f32 = 0.003;
+const STEP_SHARE_PER_TOKEN: f32 = 4e-6;
+/// Context taken for the answers of which nothing is known, tokens.
+const CONTEXT_TOKENS: f32 = 1200.0;
 /// Tokens of an answer: mean of the Azure conversation trace.
 const OUTPUT_TOKENS_DEFAULT: f32 = 211.0;
+/// Loading an adapter that is not resident, milliseconds: 40 from host memory, 300 to 2,000 from disk.
+const ADAPTER_LOAD_MS_DEFAULT: f32 = 300.0;
 /// Tokens that one step computes at most: vLLM's default for servers of 70 GiB and more.
-const STEP_TOKENS_MAX: f32 = 8192.0;
+pub(crate) const STEP_TOKENS_MAX: f32 = 8192.0;
 
 /// An endpoint's learned speed, or what is assumed of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,12 +50,16 @@ pub struct Speed {
     pub prefill_samples: f32,
     /// One step of an empty batch, milliseconds.
     pub step_ms: f32,
-    /// What each request in the batch adds to a step, milliseconds.
-    pub step_ms_per_request: f32,
     /// What the step rests on, likewise.
     pub step_samples: f32,
     /// Mean length of an answer.
     pub output_tokens: f32,
+    /// Mean of the prompt tokens that a request has to compute.
+    pub prompt_tokens: f32,
+    /// Bringing in an adapter that is not resident, milliseconds.
+    pub adapter_load_ms: f32,
+    /// What this rests on, likewise.
+    pub adapter_samples: f32,
 }
 
 impl Default for Speed {
@@ -56,58 +70,27 @@ impl Default for Speed {
             prefill_ms_per_token: PREFILL_MS_DEFAULT,
             prefill_samples: 0.0,
             step_ms: STEP_MS_DEFAULT,
-            step_ms_per_request: STEP_MS_PER_REQUEST_DEFAULT,
             step_samples: 0.0,
             output_tokens: OUTPUT_TOKENS_DEFAULT,
+            prompt_tokens: 500.0,
+            adapter_load_ms: ADAPTER_LOAD_MS_DEFAULT,
+            adapter_samples: 0.0,
         }
     }
 }
 
 impl Speed {
-    /// What to assume of an endpoint in this company: the mean of those that have learned, each by
-    /// the trust in it.
-    pub fn prior<'a>(pool: impl Iterator<Item = &'a Speed>) -> Self {
-        let [mut base, mut prefill, mut step, mut per_request, mut output] = [Mean::default(); 5];
-        let mut prior = Self::default();
-        for speed in pool {
-            let trust = speed.prefill_trust();
-            if trust > 0.0 {
-                prior.prefill_samples += trust;
-                base.add(speed.base_ms, trust);
-                prefill.add(speed.prefill_ms_per_token, trust);
-            }
-            let trust = speed.step_trust();
-            if trust > 0.0 {
-                prior.step_samples += trust;
-                step.add(speed.step_ms, trust);
-                per_request.add(speed.step_ms_per_request, trust);
-                output.add(speed.output_tokens, trust);
-            }
-        }
-        prior.base_ms = base.or(prior.base_ms);
-        prior.prefill_ms_per_token = prefill.or(prior.prefill_ms_per_token);
-        prior.step_ms = step.or(prior.step_ms);
-        prior.step_ms_per_request = per_request.or(prior.step_ms_per_request);
-        prior.output_tokens = output.or(prior.output_tokens);
-        prior
+    /// Prompt tokens computed in a second; `None` while nothing is learned that could be believed.
+    pub fn prefill_tokens_per_second(&self) -> Option<f32> {
+        let is_learned = self.prefill_trust() > 0.0 && self.prefill_ms_per_token > 0.0;
+        is_learned.then_some(1000.0 / self.prefill_ms_per_token)
     }
 
-    /// This speed as far as it is to be trusted, the rest from `prior`. Keeps its own sample counts.
-    #[must_use]
-    pub fn with_prior(&self, prior: &Speed) -> Self {
-        let (prefill, step) = (self.prefill_trust(), self.step_trust());
-        let blend = |own: f32, prior: f32, trust: f32| trust * own + (1.0 - trust) * prior;
-        let prefill = |own: f32, prior: f32| blend(own, prior, prefill);
-        let step = |own: f32, prior: f32| blend(own, prior, step);
-        Self {
-            base_ms: prefill(self.base_ms, prior.base_ms),
-            prefill_ms_per_token: prefill(self.prefill_ms_per_token, prior.prefill_ms_per_token),
-            prefill_samples: self.prefill_samples,
-            step_ms: step(self.step_ms, prior.step_ms),
-            step_ms_per_request: step(self.step_ms_per_request, prior.step_ms_per_request),
-            step_samples: self.step_samples,
-            output_tokens: step(self.output_tokens, prior.output_tokens),
-        }
+    /// Time to the first token of a prompt with so many uncached tokens on the idle endpoint, milliseconds;
+    /// `None` as above. Where prompts are mostly cached this is known far better than the rate.
+    pub fn idle_ttft_ms(&self, tokens: f32) -> Option<f32> {
+        let is_learned = self.prefill_trust() > 0.0;
+        is_learned.then_some(self.base_ms + tokens * self.prefill_ms_per_token)
     }
 
     /// How far to believe the prefill over a prior, `0.0..=1.0`.
@@ -120,9 +103,19 @@ impl Speed {
         trust(self.step_samples)
     }
 
-    /// One step of a batch of so many, milliseconds: the gap between two tokens of an answer.
+    /// How far to believe the adapter load over a prior, `0.0..=1.0`.
+    pub fn adapter_trust(&self) -> f32 {
+        trust(self.adapter_samples)
+    }
+
+    /// One step of a batch of so many answers, milliseconds: the gap between two tokens of one.
     pub fn step_ms_at(&self, batch: f32) -> f32 {
-        self.step_ms + self.step_ms_per_request * batch
+        self.step_ms * (1.0 + step_share(CONTEXT_TOKENS) * batch)
+    }
+
+    /// What one more answer with so much context adds to a step, milliseconds.
+    pub fn step_ms_per_answer(&self, context_tokens: f32) -> f32 {
+        self.step_ms * step_share(context_tokens)
     }
 
     /// What running answers add to the prefill of so many tokens, milliseconds. They share each of
@@ -133,10 +126,15 @@ impl Speed {
         if decoding <= 0.0 {
             return 0.0;
         }
-        let steps = (tokens / STEP_TOKENS_MAX).ceil().max(1.0);
-        let shared = self.step_ms_per_request * decoding;
-        (steps + 0.5) * shared.max(0.3 * self.step_ms_at(decoding))
+        // Counted in whole steps, the last one begun as well; without a call of the C library.
+        let steps = 1.0 + (tokens * (1.0 / STEP_TOKENS_MAX)) as u32 as f32;
+        let step = self.step_ms_at(decoding);
+        (steps + 0.5) * (step - self.step_ms).max(0.3 * step)
     }
+}
+
+fn step_share(context_tokens: f32) -> f32 {
+    STEP_SHARE + STEP_SHARE_PER_TOKEN * context_tokens
 }
 
 /// 0.0 for the first sample, which may be a warm-up; 0.5 at two, 0.9 at four, then towards 1.0.

@@ -16,7 +16,7 @@ fn a_decision_with_every_scorer_allocates_nothing() {
         no_hit_lru: 1.0,
         session_affinity: 1.0,
         expected_time: 1.0,
-        ..Weights::default()
+        ..Weights::REFERENCE
     };
     let profile = Profile::from_weights(&weights);
     let now = Timestamp::from_millis(10);
@@ -51,8 +51,7 @@ fn a_decision_with_every_scorer_allocates_nothing() {
         let order = profile.pick(&request, &mut candidates, &mut scratch, &mut rng, None);
         let picked = order.map(|order| candidates[order[0] as usize].endpoint);
         let state = &endpoints[picked.expect("an idle pool has room").0 as usize];
-        state.record_adapter(adapter, now);
-        let mut reservation = state.reserve(200, now);
+        let mut reservation = state.reserve_with(200, Some(adapter), now);
         reservation.first_token(now);
         reservation.finished(Some(100), now + Duration::from_secs(1));
     };

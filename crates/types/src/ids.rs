@@ -32,6 +32,11 @@ macro_rules! name {
             pub fn as_str(&self) -> &str {
                 &self.0
             }
+
+            /// The text itself, to be kept elsewhere without a copy.
+            pub fn shared(&self) -> &Arc<str> {
+                &self.0
+            }
         }
 
         impl From<&str> for $name {
@@ -67,4 +72,12 @@ name! {
 name! {
     /// The endpoints behind one base model.
     PoolName
+}
+name! {
+    /// A priority and latency targets that requests can ask for by name.
+    ObjectiveName
+}
+name! {
+    /// Whose limits a request counts against, and whose share of a full pool it gets.
+    TenantName
 }

@@ -4,14 +4,18 @@
 
 mod adapter;
 mod endpoint;
+mod entitlement;
 mod ids;
 mod metrics;
+mod standing;
 mod time;
 mod units;
 
 pub use adapter::AdapterId;
 pub use endpoint::{AddressError, Endpoint, EndpointAddress, EngineKind};
-pub use ids::{EndpointId, ModelName, PoolName, Slot};
+pub use entitlement::Priority;
+pub use ids::{EndpointId, ModelName, ObjectiveName, PoolName, Slot, TenantName};
 pub use metrics::{EndpointMetrics, LoraMetrics};
+pub use standing::{Saturation, Standing};
 pub use time::Timestamp;
 pub use units::{Ratio, RatioError};

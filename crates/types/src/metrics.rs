@@ -10,6 +10,8 @@ pub struct EndpointMetrics {
     pub engine: EngineKind,
     /// Requests accepted but not in the running batch.
     pub waiting: Option<u32>,
+    /// Of these, requests set aside for want of an adapter slot or the like, while others pass them.
+    pub waiting_deferred: Option<u32>,
     /// Requests in the running batch.
     pub running: Option<u32>,
     /// Most requests the running batch can hold.

@@ -9,6 +9,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::correction::Correction;
+use crate::{Answer, Belief};
+
 /// Blocks that an endpoint is taken to hold until its own count is known: the reference's 31,250
 /// engine blocks of 16 tokens, in blocks of 64 tokens.
 pub const DEFAULT_CAPACITY_BLOCKS: u64 = 31_250 / 4;
@@ -20,18 +23,31 @@ const EPOCHS: u32 = 64;
 const EPOCH_BLOCKS_MIN: u32 = 16;
 /// More bins than epochs fit by count, because epochs thin out as their blocks are used again;
 /// beyond, the two neighbours with the fewest blocks become one.
-const BINS_MAX: usize = 160;
+const BINS_MAX: usize = 127;
 /// Live epochs must stay well apart from those that a wrapped number would be mistaken for.
 const SPAN_MAX: u16 = 56_000;
 
 /// Live epochs, `floor..=current` on the circle of 16-bit numbers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Live {
     floor: u16,
     current: u16,
 }
 
 impl Live {
+    fn pack(self) -> u32 {
+        u32::from(self.floor) << 16 | u32::from(self.current)
+    }
+
+    fn unpack(packed: u32) -> Self {
+        Self { floor: (packed >> 16) as u16, current: packed as u16 }
+    }
+
+    /// The epoch in which blocks are used now.
+    pub(super) fn current(self) -> u16 {
+        self.current
+    }
+
     pub(super) fn holds(self, epoch: u16) -> bool {
         epoch.wrapping_sub(self.floor) <= self.current.wrapping_sub(self.floor)
     }
@@ -44,29 +60,29 @@ impl Live {
 }
 
 /// One endpoint's clock.
-#[derive(Debug, Default)]
-pub(super) struct Residency {
-    /// [`Live`], `floor << 16 | current`, for readers without the lock.
-    live: AtomicU32,
-    total: AtomicU32,
-    bins: Mutex<Bins>,
+#[derive(Clone, Copy)]
+pub(super) struct Residency<'a> {
+    group: &'a Group,
+    at: usize,
 }
 
-impl Residency {
-    pub(super) fn live(&self) -> Live {
-        let packed = self.live.load(Ordering::Relaxed);
-        Live { floor: (packed >> 16) as u16, current: packed as u16 }
+impl<'a> Residency<'a> {
+    pub(super) fn live(self) -> Live {
+        Live::unpack(self.group.live[self.at].load(Ordering::Relaxed))
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Bins> {
-        self.bins.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn lock(self) -> MutexGuard<'a, Bins> {
+        self.group.bins[self.at].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Shows readers what changed under the lock; before words of a new epoch are written.
-    pub(super) fn publish(&self, bins: &Bins) {
-        let packed = u32::from(bins.floor()) << 16 | u32::from(bins.current());
-        self.live.store(packed, Ordering::Release);
-        self.total.store(bins.total, Ordering::Relaxed);
+    pub(super) fn publish(self, bins: &Bins) {
+        self.group.live[self.at].store(bins.live().pack(), Ordering::Release);
+        self.group.totals[self.at].store(bins.total, Ordering::Relaxed);
+    }
+
+    fn total(self) -> u32 {
+        self.group.totals[self.at].load(Ordering::Relaxed)
     }
 }
 
@@ -76,7 +92,9 @@ pub(super) struct Bins {
     /// Oldest first; never empty.
     bins: VecDeque<Bin>,
     total: u32,
-    capacity: u32,
+    correction: Correction,
+    /// The index's sweep hand when this endpoint's newest epoch began.
+    sweep_seen: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -89,7 +107,8 @@ struct Bin {
 impl Default for Bins {
     fn default() -> Self {
         let bins = VecDeque::from([Bin { begin: 0, blocks: 0 }]);
-        Self { bins, total: 0, capacity: DEFAULT_CAPACITY_BLOCKS as u32 }
+        let correction = Correction::new(DEFAULT_CAPACITY_BLOCKS as u32);
+        Self { bins, total: 0, correction, sweep_seen: 0 }
     }
 }
 
@@ -98,34 +117,63 @@ impl Bins {
         self.total
     }
 
-    pub(super) fn current(&self) -> u16 {
+    pub(super) fn live(&self) -> Live {
+        Live { floor: self.floor(), current: self.current() }
+    }
+
+    fn current(&self) -> u16 {
         self.bins.back().map_or(0, |bin| bin.begin)
     }
 
     pub(super) fn set_capacity(&mut self, blocks: u64) {
-        self.capacity = u32::try_from(blocks).unwrap_or(u32::MAX).max(1);
+        self.correction.report(u32::try_from(blocks).unwrap_or(u32::MAX));
         self.evict();
     }
 
-    /// Counts a block that was not held; `true` if a new epoch began.
-    pub(super) fn added(&mut self) -> bool {
-        self.total = self.total.saturating_add(1);
-        self.used()
+    /// Takes into account what an answer found of what was believed.
+    pub(super) fn correct(&mut self, belief: &Belief, answer: &Answer) {
+        self.correction.learn(belief, answer);
+        self.evict();
     }
 
-    /// Counts a block last used in the live epoch `from`, used again now; `true` as in `added`.
-    pub(super) fn moved(&mut self, from: u16) -> bool {
+    /// Blocks that the endpoint is taken to hold at most.
+    pub(super) fn capacity(&self) -> u32 {
+        self.correction.effective()
+    }
+
+    /// Blocks used since a block was last used in the live epoch `epoch`; exact to within a bin.
+    pub(super) fn depth(&self, epoch: u16) -> u32 {
+        let floor = self.floor();
+        let age = epoch.wrapping_sub(floor);
+        let newer = self.bins.iter().rev().take_while(|bin| bin.begin.wrapping_sub(floor) > age);
+        let (bins, blocks) = newer
+            .fold((0, 0_u32), |(bins, blocks), bin| (bins + 1, blocks.saturating_add(bin.blocks)));
+        let own = self.bins.iter().rev().nth(bins).map_or(0, |bin| bin.blocks / 2);
+        blocks.saturating_add(own)
+    }
+
+    /// Notes where the sweep is; `true` if it moved since.
+    pub(super) fn see_sweep(&mut self, hand: usize) -> bool {
+        std::mem::replace(&mut self.sweep_seen, hand) != hand
+    }
+
+    /// Counts a block that was not held.
+    pub(super) fn added(&mut self) {
+        self.total = self.total.saturating_add(1);
+        self.used();
+    }
+
+    /// Counts a block last used in the live epoch `from`, used again now.
+    pub(super) fn moved(&mut self, from: u16) {
         let floor = self.floor();
         let age = from.wrapping_sub(floor);
         let at = self.bins.partition_point(|bin| bin.begin.wrapping_sub(floor) <= age);
-        let Some(bin) = at.checked_sub(1).and_then(|at| self.bins.get_mut(at)) else {
-            return false;
-        };
+        let Some(bin) = at.checked_sub(1).and_then(|at| self.bins.get_mut(at)) else { return };
         bin.blocks = bin.blocks.saturating_sub(1);
         if bin.blocks == 0 && at > 1 && at < self.bins.len() {
             self.bins.remove(at - 1);
         }
-        self.used()
+        self.used();
     }
 
     /// Nothing recorded so far is held any longer.
@@ -134,6 +182,7 @@ impl Bins {
         self.bins.clear();
         self.bins.push_back(Bin { begin, blocks: 0 });
         self.total = 0;
+        self.correction = Correction::new(self.correction.reported());
     }
 
     /// Drops the oldest bin, be it the only one.
@@ -144,17 +193,15 @@ impl Bins {
         self.drop_oldest();
     }
 
-    fn used(&mut self) -> bool {
+    fn used(&mut self) {
         let by_total = (self.total / EPOCHS).max(EPOCH_BLOCKS_MIN);
-        let epoch_blocks = (self.capacity / EPOCHS).min(by_total).max(1);
-        let Some(current) = self.bins.back_mut() else { return false };
+        let epoch_blocks = (self.capacity() / EPOCHS).min(by_total).max(1);
+        let Some(current) = self.bins.back_mut() else { return };
         current.blocks += 1;
-        let is_full = current.blocks >= epoch_blocks;
-        if is_full {
+        if current.blocks >= epoch_blocks {
             self.begin_epoch();
         }
         self.evict();
-        is_full
     }
 
     fn begin_epoch(&mut self) {
@@ -169,7 +216,7 @@ impl Bins {
     }
 
     fn evict(&mut self) {
-        while self.total > self.capacity && self.bins.len() > 1 {
+        while self.total > self.capacity() && self.bins.len() > 1 {
             self.drop_oldest();
         }
     }
@@ -197,36 +244,56 @@ impl Bins {
     }
 }
 
-const CHUNK: usize = 64;
+const GROUP: usize = 64;
 
-/// Clocks by slot, made in chunks when a slot is first used.
+/// The clocks of 64 slots. Apart from each other what all readers ask for, and what only writers
+/// do: a lookup among a thousand endpoints stays within a few cache lines.
+#[derive(Debug)]
+struct Group {
+    /// [`Live`], packed, for readers without the lock.
+    live: [AtomicU32; GROUP],
+    totals: [AtomicU32; GROUP],
+    bins: [Mutex<Bins>; GROUP],
+}
+
+impl Default for Group {
+    fn default() -> Self {
+        Self {
+            live: std::array::from_fn(|_| AtomicU32::default()),
+            totals: std::array::from_fn(|_| AtomicU32::default()),
+            bins: std::array::from_fn(|_| Mutex::default()),
+        }
+    }
+}
+
+/// Clocks by slot, made in groups when a slot is first used.
 #[derive(Debug)]
 pub(super) struct Slots {
-    chunks: Vec<OnceLock<Box<[Residency]>>>,
-    /// One past the highest chunk in use.
-    chunks_used: AtomicUsize,
+    groups: Vec<OnceLock<Box<Group>>>,
+    /// One past the highest group in use.
+    groups_used: AtomicUsize,
 }
 
 impl Default for Slots {
     fn default() -> Self {
-        let chunks = (0..(usize::from(u16::MAX) + 1) / CHUNK).map(|_| OnceLock::new()).collect();
-        Self { chunks, chunks_used: AtomicUsize::new(0) }
+        let groups = (0..(usize::from(u16::MAX) + 1) / GROUP).map(|_| OnceLock::new()).collect();
+        Self { groups, groups_used: AtomicUsize::new(0) }
     }
 }
 
 impl Slots {
-    pub(super) fn get(&self, slot: u16) -> Option<&Residency> {
+    pub(super) fn get(&self, slot: u16) -> Option<Residency<'_>> {
         let slot = usize::from(slot);
-        self.chunks[slot / CHUNK].get().map(|chunk| &chunk[slot % CHUNK])
+        self.groups[slot / GROUP].get().map(|group| Residency { group, at: slot % GROUP })
     }
 
-    pub(super) fn get_or_create(&self, slot: u16) -> &Residency {
+    pub(super) fn get_or_create(&self, slot: u16) -> Residency<'_> {
         let slot = usize::from(slot);
-        let chunk = self.chunks[slot / CHUNK].get_or_init(|| {
-            self.chunks_used.fetch_max(slot / CHUNK + 1, Ordering::Relaxed);
-            (0..CHUNK).map(|_| Residency::default()).collect()
+        let group = self.groups[slot / GROUP].get_or_init(|| {
+            self.groups_used.fetch_max(slot / GROUP + 1, Ordering::Relaxed);
+            Box::default()
         });
-        &chunk[slot % CHUNK]
+        Residency { group, at: slot % GROUP }
     }
 
     pub(super) fn holds(&self, slot: u16, epoch: u16) -> bool {
@@ -234,24 +301,23 @@ impl Slots {
     }
 
     /// The endpoint with the most blocks; `None` if nobody has any.
-    pub(super) fn largest(&self) -> Option<&Residency> {
-        let used = self.chunks_used.load(Ordering::Relaxed);
-        let all = self.chunks[..used].iter().filter_map(OnceLock::get).flatten();
-        let total = |residency: &&Residency| residency.total.load(Ordering::Relaxed);
-        all.max_by_key(total).filter(|residency| total(residency) > 0)
+    pub(super) fn largest(&self) -> Option<Residency<'_>> {
+        let largest = self.used().max_by_key(|residency| residency.total());
+        largest.filter(|residency| residency.total() > 0)
+    }
+
+    fn used(&self) -> impl Iterator<Item = Residency<'_>> {
+        let used = self.groups_used.load(Ordering::Relaxed);
+        let groups = self.groups[..used].iter().filter_map(OnceLock::get);
+        groups.flat_map(|group| (0..GROUP).map(move |at| Residency { group, at }))
     }
 
     /// Memory, if every clock in use has a full set of bins.
     pub(super) fn bytes(&self) -> usize {
-        let used = self.chunks[..self.chunks_used.load(Ordering::Relaxed)]
-            .iter()
-            .filter_map(OnceLock::get)
-            .flatten()
-            .filter(|residency| residency.total.load(Ordering::Relaxed) > 0)
-            .count();
-        let chunks = self.chunks_used.load(Ordering::Relaxed);
-        self.chunks.len() * size_of::<OnceLock<Box<[Residency]>>>()
-            + chunks * CHUNK * size_of::<Residency>()
-            + used * BINS_MAX * size_of::<Bin>()
+        let used = self.used().filter(|residency| residency.total() > 0).count();
+        let groups = self.groups[..self.groups_used.load(Ordering::Relaxed)].iter();
+        self.groups.len() * size_of::<OnceLock<Box<Group>>>()
+            + groups.filter_map(OnceLock::get).count() * size_of::<Group>()
+            + used * BINS_MAX.next_power_of_two() * size_of::<Bin>()
     }
 }

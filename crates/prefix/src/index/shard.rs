@@ -2,11 +2,14 @@
 //!
 //! A table never moves a word while readers may look. Growing and cleaning build a new table.
 
+mod survivors;
 mod writer;
 
 use std::hint::black_box;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+
+use arc_swap::{ArcSwapOption, Guard};
 
 use super::residency::Slots;
 use super::row::Row;
@@ -17,7 +20,7 @@ pub(super) use writer::{Touch, Writer};
 
 const BUCKET_WORDS: usize = 8;
 /// Buckets that a block may lie in, from its home on.
-const PROBES: usize = 6;
+const PROBES: usize = 10;
 
 pub(super) fn shard_of(hash: BlockHash, shards: usize) -> usize {
     (hash.0 >> 32) as usize & (shards - 1)
@@ -53,22 +56,28 @@ pub(super) struct Table {
     /// `homes + PROBES - 1`, so that probing never wraps.
     buckets: Box<[Bucket]>,
     homes: u32,
-    rows: Box<[OnceLock<Arc<Row>>]>,
+    rows: Box<[ArcSwapOption<Row>]>,
 }
 
 impl Table {
     pub(super) fn empty(memory: &Memory) -> Self {
-        let table = Self::with_room(1, 0);
+        let table = Self::with_room(1, std::iter::empty(), 0);
         memory.add(table.bytes(), table.words());
         table
     }
 
-    fn with_room(homes: u32, rows: usize) -> Self {
+    /// `room`: places for rows, at least as many as there are `rows`.
+    fn with_room(homes: u32, rows: impl Iterator<Item = Arc<Row>>, room: usize) -> Self {
         let buckets = homes as usize + PROBES - 1;
         Self {
             buckets: (0..buckets).map(|_| Bucket::default()).collect(),
             homes,
-            rows: (0..rows).map(|_| OnceLock::new()).collect(),
+            rows: rows
+                .map(Some)
+                .chain(std::iter::repeat(None))
+                .take(room)
+                .map(ArcSwapOption::new)
+                .collect(),
         }
     }
 
@@ -83,18 +92,20 @@ impl Table {
         self.window(tag)[0].0[0].load(Ordering::Relaxed)
     }
 
-    pub(super) fn row(&self, row: usize) -> Option<&Row> {
-        self.rows.get(row)?.get().map(|row| &**row)
+    pub(super) fn row(&self, row: usize) -> Guard<Option<Arc<Row>>> {
+        self.rows.get(row).map_or_else(|| Guard::from_inner(None), ArcSwapOption::load)
     }
 
     /// Distinct blocks with a live holder.
     pub(super) fn count_blocks(&self, slots: &Slots) -> usize {
         let mut tags = Vec::new();
         for word in self.all_words() {
-            let is_alive = match word.as_row().and_then(|row| self.row(row)) {
+            let is_alive = match word.as_row() {
                 Some(row) => {
                     let mut is_alive = false;
-                    row.for_each(|slot, epoch| is_alive |= slots.holds(slot, epoch));
+                    if let Some(row) = self.row(row).as_ref() {
+                        row.for_each(|slot, epoch| is_alive |= slots.holds(slot, epoch));
+                    }
                     is_alive
                 }
                 None => word.is_holder() && slots.holds(word.slot(), word.epoch()),
@@ -124,16 +135,16 @@ impl Table {
 }
 
 fn table_bytes(homes: u32, rows: usize) -> usize {
-    (homes as usize + PROBES - 1) * size_of::<Bucket>() + rows * size_of::<OnceLock<Arc<Row>>>()
+    (homes as usize + PROBES - 1) * size_of::<Bucket>() + rows * size_of::<ArcSwapOption<Row>>()
 }
 
-/// Blocks whose cache lines are asked for together, so that their misses overlap.
+/// Blocks whose cache lines a writer asks for together, so that their misses overlap.
 pub(super) const AHEAD: usize = 16;
 
 /// Loads the lines of these blocks.
-pub(super) fn prefetch(tables: &[Arc<Table>], hashes: &[BlockHash]) {
+pub(super) fn prefetch<'a>(tables: &[Arc<Table>], hashes: impl Iterator<Item = &'a BlockHash>) {
     let line = |hash: &BlockHash| tables[shard_of(*hash, tables.len())].prefetch(tag_of(*hash));
-    black_box(hashes.iter().map(line).fold(0, |sum, word| sum ^ word));
+    black_box(hashes.map(line).fold(0, |sum, word| sum ^ word));
 }
 
 /// Memory of all shards together, and its bound.

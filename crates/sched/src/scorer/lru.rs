@@ -59,9 +59,11 @@ impl Scorer for NoHitLruScorer {
         }
         let mut order = self.lock();
         order.rank(candidates);
-        let last = (candidates.len() - 1) as f32;
+        // In f64 as the source does it, so that the rounded score is the same.
+        let last = (candidates.len() - 1) as f64;
         for (score, candidate) in scores.iter_mut().zip(candidates) {
-            *score = 1.0 - (order.links[candidate.slot.index()].rank as f32 / last).min(1.0);
+            let rank = f64::from(order.links[candidate.slot.index()].rank);
+            *score = (1.0 - (rank / last).min(1.0)) as f32;
         }
     }
 

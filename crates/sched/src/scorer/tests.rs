@@ -5,8 +5,10 @@ use proptest::{collection, option};
 use types::{AdapterId, EndpointId, Slot, Timestamp};
 
 use super::{
-    ExpectedTimeScorer, KvCacheScorer, LeastRequestScorer, LoraAffinityScorer, NoHitLruScorer,
-    PrefixScorer, QueueScorer, RunningRequestsScorer, Scorer, SessionAffinityScorer, Signals,
+    ActiveRequestsScorer, ContextLengthScorer, ContextRange, ContextRanges, ExpectedTimeScorer,
+    KvCacheScorer, LeastRequestScorer, LoadAwareScorer, LoraAffinityScorer, NoHitLruScorer,
+    PrefixLengthScorer, PrefixScorer, QueueScorer, RunningRequestsScorer, Scorer,
+    SessionAffinityScorer, Signals, TokenLoadScorer,
 };
 use crate::{Candidate, LoraFit, RequestView, Speed};
 
@@ -184,12 +186,23 @@ fn a_session_stays_where_it_was_until_its_ttl() {
     assert_eq!(scores(&scorer, &none, &three), [0.0; 3]);
 }
 
+fn context_ranges() -> ContextRanges {
+    let ranges = [(0, 0), (0, u32::MAX), (7, 9)];
+    let ranges = ranges.map(|(min, max)| ContextRange::Tokens { min, max });
+    ContextRanges::new([0, 1, 2].map(EndpointId).into_iter().zip(ranges))
+}
+
 fn every_scorer() -> Vec<Box<dyn Scorer>> {
     let mut all: Vec<Box<dyn Scorer>> = vec![
         Box::new(ExpectedTimeScorer::default()),
         Box::new(LeastRequestScorer),
         Box::new(NoHitLruScorer::default()),
         Box::new(SessionAffinityScorer::default()),
+        Box::new(LoadAwareScorer::default()),
+        Box::new(TokenLoadScorer::default()),
+        Box::new(ActiveRequestsScorer { idle_threshold: 3, busy_score_max: 0.7 }),
+        Box::new(PrefixLengthScorer { length_weight: 0.4, scale_tokens: 8192 }),
+        Box::new(ContextLengthScorer { ranges: context_ranges() }),
     ];
     for signals in [Signals::Accounted, Signals::Scraped] {
         all.push(Box::new(QueueScorer { signals }));
@@ -236,9 +249,11 @@ proptest! {
                 prefill_ms_per_token: times[4],
                 prefill_samples: times[5],
                 step_ms: times[6],
-                step_ms_per_request: times[7],
                 step_samples: times[8],
                 output_tokens: times[9],
+                prompt_tokens: 500.0,
+                adapter_load_ms: times[7],
+                adapter_samples: times[8],
             };
             candidate.kv_tokens_max = scraped.2;
             candidate.scraped.lora = fits[5 - rest.2];

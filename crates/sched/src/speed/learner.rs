@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use types::Timestamp;
 
-use super::Speed;
 use super::fit::Line;
+use super::typical::Typical;
+use super::{CONTEXT_TOKENS, Speed, step_share};
 
 /// Work at which constant part and prefill weigh the same, tokens.
 const PREFILL_SCALE: f64 = 256.0;
-/// Batch at which the empty step and what requests add to it weigh the same.
-const STEP_SCALE: f64 = 16.0;
 /// Time after which nothing that was learned counts any more, nanoseconds: ten minutes.
 const FORGET_AFTER: u64 = 600_000_000_000;
 /// Shortest answer whose pace says something, tokens after the first.
@@ -31,6 +30,24 @@ pub(crate) struct Dispatch {
     pub(crate) decoding: f32,
     /// Requests of other gateways that waited there: work that we cannot count.
     pub(crate) foreign_waiting: f32,
+    /// Adapters that were being brought in for others.
+    pub(crate) loads_ahead: u32,
+    /// Its adapter was not resident.
+    pub(crate) loads_adapter: bool,
+    /// It has an adapter, and requests with adapters waited there for a slot. How long they do has
+    /// nothing to do with speed.
+    pub(crate) may_be_deferred: bool,
+}
+
+/// Requests' worth of waiting that a slot for an adapter may mean, where others wait for one.
+const DEFERRED: f32 = 3.0;
+
+impl Dispatch {
+    /// Waits that we cannot count, in requests: others' prompts, adapters being brought in, slots.
+    fn hidden(&self) -> f32 {
+        let deferred = if self.may_be_deferred { DEFERRED } else { 0.0 };
+        self.foreign_waiting + self.loads_ahead as f32 + deferred
+    }
 }
 
 /// Learns one endpoint's speed. Samples take a small lock; reading is atomic loads.
@@ -43,8 +60,10 @@ pub(crate) struct Learner {
 #[derive(Debug)]
 struct Samples {
     prefill: Line,
-    step: Line,
+    step: Typical,
+    adapter_load: Typical,
     output_tokens: f32,
+    prompt_tokens: f32,
     prefill_at: Timestamp,
     step_at: Timestamp,
 }
@@ -57,10 +76,12 @@ struct Published {
     prefill_samples: AtomicU32,
     prefill_at: AtomicU64,
     step_ms: AtomicU32,
-    step_ms_per_request: AtomicU32,
     step_samples: AtomicU32,
     step_at: AtomicU64,
     output_tokens: AtomicU32,
+    prompt_tokens: AtomicU32,
+    adapter_load_ms: AtomicU32,
+    adapter_samples: AtomicU32,
 }
 
 impl Default for Learner {
@@ -70,8 +91,10 @@ impl Default for Learner {
         Self {
             samples: Mutex::new(Samples {
                 prefill: Line::new(PREFILL_SCALE, speed.base_ms, speed.prefill_ms_per_token),
-                step: Line::new(STEP_SCALE, speed.step_ms, speed.step_ms_per_request),
+                step: Typical::new(speed.step_ms),
+                adapter_load: Typical::new(speed.adapter_load_ms),
                 output_tokens: speed.output_tokens,
+                prompt_tokens: speed.prompt_tokens,
                 prefill_at: Timestamp::ZERO,
                 step_at: Timestamp::ZERO,
             }),
@@ -81,10 +104,12 @@ impl Default for Learner {
                 prefill_samples: bits(0.0),
                 prefill_at: AtomicU64::new(0),
                 step_ms: bits(speed.step_ms),
-                step_ms_per_request: bits(speed.step_ms_per_request),
                 step_samples: bits(0.0),
                 step_at: AtomicU64::new(0),
                 output_tokens: bits(speed.output_tokens),
+                prompt_tokens: bits(speed.prompt_tokens),
+                adapter_load_ms: bits(speed.adapter_load_ms),
+                adapter_samples: bits(0.0),
             },
         }
     }
@@ -101,9 +126,11 @@ impl Learner {
             prefill_ms_per_token: load(&published.prefill_ms_per_token),
             prefill_samples: load(&published.prefill_samples) * fresh(&published.prefill_at),
             step_ms: load(&published.step_ms),
-            step_ms_per_request: load(&published.step_ms_per_request),
             step_samples: load(&published.step_samples) * fresh(&published.step_at),
             output_tokens: load(&published.output_tokens),
+            prompt_tokens: load(&published.prompt_tokens),
+            adapter_load_ms: load(&published.adapter_load_ms),
+            adapter_samples: load(&published.adapter_samples),
         }
     }
 
@@ -112,11 +139,20 @@ impl Learner {
         let own = dispatch.uncached_tokens as f32;
         let tokens = own + dispatch.tokens_ahead;
         let elapsed_ms = elapsed.as_secs_f32() * 1000.0;
-        let interference = self.speed(now).interference_ms(dispatch.decoding, tokens);
+        let speed = self.speed(now);
+        let interference = speed.interference_ms(dispatch.decoding, tokens);
+        if dispatch.loads_adapter {
+            let alone_ms = speed.base_ms + tokens * speed.prefill_ms_per_token;
+            let loads = (dispatch.loads_ahead + 1) as f32;
+            self.adapter_loaded((elapsed_ms - alone_ms - interference) / loads);
+        }
+        if dispatch.loads_adapter {
+            return;
+        }
         // A request that finds the endpoint idle says most; one of many in a queue says little.
         let scale = PREFILL_SCALE as f32;
         let clean = (own + scale) / (tokens + scale);
-        let credit = 1.0 / (1.0 + dispatch.foreign_waiting);
+        let credit = 1.0 / (1.0 + dispatch.hidden());
         let mut samples = self.lock();
         let kept = fresh(samples.prefill_at, now);
         samples.prefill.fade(kept);
@@ -124,11 +160,21 @@ impl Learner {
         let weight = clean * clean * credit;
         samples.prefill.add(f64::from(tokens), f64::from(alone_ms), weight, credit);
         samples.prefill_at = samples.prefill_at.max(now);
+        samples.prompt_tokens += OUTPUT_SHARE * (own - samples.prompt_tokens);
+        store(&self.published.prompt_tokens, samples.prompt_tokens);
         let published = &self.published;
         store(&published.base_ms, samples.prefill.base());
         store(&published.prefill_ms_per_token, samples.prefill.slope());
         store(&published.prefill_samples, samples.prefill.samples());
         published.prefill_at.store(samples.prefill_at.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// A first token came with its adapter's load in it, which took about so long.
+    fn adapter_loaded(&self, load_ms: f32) {
+        let mut samples = self.lock();
+        samples.adapter_load.add(load_ms, 1.0);
+        store(&self.published.adapter_load_ms, samples.adapter_load.value());
+        store(&self.published.adapter_samples, samples.adapter_load.samples());
     }
 
     /// An answer ended.
@@ -150,15 +196,14 @@ impl Learner {
         if gaps >= OUTPUT_TOKENS_MIN {
             let kept = fresh(samples.step_at, now);
             samples.step.fade(kept);
-            let gap_ms = elapsed.as_secs_f64() * 1000.0 / f64::from(gaps);
+            let gap_ms = elapsed.as_secs_f32() * 1000.0 / gaps as f32;
             // A short answer's pace is that of a moment.
             let weight = (gaps as f32 / 32.0).min(1.0);
-            samples.step.add(f64::from(batch), gap_ms, weight, weight);
+            samples.step.add(gap_ms / (1.0 + step_share(CONTEXT_TOKENS) * batch), weight);
             samples.step_at = samples.step_at.max(now);
         }
         let published = &self.published;
-        store(&published.step_ms, samples.step.base());
-        store(&published.step_ms_per_request, samples.step.slope());
+        store(&published.step_ms, samples.step.value());
         store(&published.step_samples, samples.step.samples());
         store(&published.output_tokens, samples.output_tokens);
         published.step_at.store(samples.step_at.as_nanos(), Ordering::Relaxed);
@@ -176,5 +221,5 @@ fn store(cell: &AtomicU32, value: f32) {
 /// 1.0 just after the last sample, down to 0.0 when it is forgotten.
 fn fresh(at: Timestamp, now: Timestamp) -> f32 {
     let age = now.as_nanos().saturating_sub(at.as_nanos());
-    1.0 - age.min(FORGET_AFTER) as f32 / FORGET_AFTER as f32
+    1.0 - age.min(FORGET_AFTER) as f32 * (1.0 / FORGET_AFTER as f32)
 }

@@ -30,6 +30,19 @@ pub(super) struct Fit {
     pub(super) accounted: LoraFit,
 }
 
+/// The adapters of one endpoint, counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AdapterCensus {
+    /// On the GPU by our account, idle ones included.
+    pub resident: u32,
+    /// With requests that run, as the engine said last.
+    pub running: u32,
+    /// With requests that wait for a slot, likewise.
+    pub waiting: u32,
+    /// Slots on the GPU; `None`: the engine does not say.
+    pub max: Option<u32>,
+}
+
 #[derive(Clone, Debug, Default)]
 struct View {
     /// Sorted; `None` until told.
@@ -90,6 +103,24 @@ impl Adapters {
         let view = self.view.load();
         let reported = view.reported_fit(adapter);
         Fit { reported, accounted: view.accounted_fit(adapter, reported) }
+    }
+
+    /// How many it has and could have.
+    pub(super) fn census(&self) -> AdapterCensus {
+        let view = self.view.load();
+        let count = |adapters: &[AdapterId]| u32::try_from(adapters.len()).unwrap_or(u32::MAX);
+        let reported = view.reported.as_deref();
+        AdapterCensus {
+            resident: u32::try_from(view.resident.len()).unwrap_or(u32::MAX),
+            running: reported.map_or(0, |lora| count(&lora.running)),
+            waiting: reported.map_or(0, |lora| count(&lora.waiting)),
+            max: reported.map(|lora| lora.max),
+        }
+    }
+
+    /// Those that count as resident.
+    pub(super) fn resident(&self) -> Vec<AdapterId> {
+        self.view.load().resident.iter().map(|resident| resident.adapter).collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, ()> {

@@ -277,7 +277,7 @@ fn the_least_recently_used_adapter_leaves_when_a_new_one_needs_its_place() {
     let state = state();
     state.record_scrape(&lora(2, &[], &[]), at(0), LIMIT);
     for (millis, adapter) in [(1, SQL), (2, LAW), (3, SQL), (4, TAX)] {
-        state.record_adapter(adapter, at(millis));
+        drop(state.reserve_with(0, Some(adapter), at(millis)));
     }
     let fits = [SQL, LAW, TAX].map(|adapter| fit(&state, adapter));
     assert_eq!(fits, [LoraFit::Resident, LoraFit::Full, LoraFit::Resident]);
@@ -286,10 +286,10 @@ fn the_least_recently_used_adapter_leaves_when_a_new_one_needs_its_place() {
 #[test]
 fn an_engine_that_reports_no_adapters_has_those_that_it_was_sent() {
     let state = state();
-    state.record_adapter(SQL, at(0));
+    drop(state.reserve_with(0, Some(SQL), at(0)));
     assert_eq!([SQL, LAW].map(|a| fit(&state, a)), [LoraFit::Resident, LoraFit::Unknown]);
     for n in 0..1000 {
-        state.record_adapter(AdapterId(1000 + n), at(n));
+        drop(state.reserve_with(0, Some(AdapterId(1000 + n)), at(n)));
     }
     assert_eq!(fit(&state, SQL), LoraFit::Unknown, "remembered within a bound");
 }
@@ -298,7 +298,7 @@ fn an_engine_that_reports_no_adapters_has_those_that_it_was_sent() {
 #[test]
 fn an_adapter_that_the_endpoint_does_not_list_is_not_served() {
     let state = state();
-    state.record_adapter(SQL, at(0));
+    drop(state.reserve_with(0, Some(SQL), at(0)));
     state.set_served_adapters(&[TAX, LAW]);
     assert_eq!(fit(&state, SQL), LoraFit::NotServed);
     assert_ne!(fit(&state, LAW), LoraFit::NotServed);
@@ -313,4 +313,18 @@ fn what_the_engine_reports_asleep_is_seen() {
     metrics.asleep = true;
     state.record_scrape(&metrics, at(0), LIMIT);
     assert!(state.observe(None, at(0)).asleep);
+}
+
+#[test]
+fn a_batch_is_known_to_be_full_once_others_waited_beside_it() {
+    let state = state();
+    let full = |millis, waiting, running| {
+        state.record_scrape(&says(waiting, running), at(millis), LIMIT);
+        state.observe(None, at(millis)).scraped.running_full
+    };
+    assert_eq!(full(0, 0, 30), None);
+    assert_eq!(full(1, 3, 40), Some(40));
+    assert_eq!(full(2, 0, 10), Some(40), "it is not full now, but this is where it ends");
+    assert_eq!(full(3, 0, 60), Some(60), "more ran, so there was more room");
+    assert_eq!(full(4, 2, 20), Some(20), "long prompts: fewer fill it");
 }

@@ -1,13 +1,15 @@
 //! Fills a shard's table, and builds the next one when it is full.
 
 use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use arc_swap::{ArcSwapOption, Guard};
+
+use super::survivors::{Survivors, live_holders};
 use super::{BUCKET_WORDS, Memory, Row, Slots, Table, Word, table_bytes};
 
 /// Holders of a block that get a word each; more share a row.
-const WORDS_PER_BLOCK: usize = 4;
+pub(super) const WORDS_PER_BLOCK: usize = 4;
 /// Row numbers fit into 16 bits.
 const ROWS_MAX: usize = 1 << 16;
 
@@ -97,7 +99,7 @@ impl Writer {
             }
         }
         if let Some(row) = row {
-            return self.touch_row(tag, row, (slot, epoch), slots, memory);
+            return self.touch_row(row, (slot, epoch), slots, memory);
         }
         if holders >= WORDS_PER_BLOCK {
             return self.gather_into_row(tag, (slot, epoch), slots, memory);
@@ -138,33 +140,39 @@ impl Writer {
     pub(in crate::index) fn rebuild(&mut self, slots: &Slots, memory: &Memory) -> bool {
         let words = self.table.words();
         let homes = self.table.homes;
-        let homes_larger = homes + homes / 4 + 1;
-        let growth = table_bytes(homes_larger, 0) - table_bytes(homes, 0);
+        let growth = table_bytes(homes + growth_homes(homes, u32::MAX), 0) - table_bytes(homes, 0);
         let may_grow = memory.allows(growth);
         if self.words_left > 0 && !self.wants_rows && !may_grow {
             return false;
         }
         let mut live = Survivors::of(&self.table, slots);
         let needed = live.words.len() + live.rows.len();
-        let is_filled = self.is_window_full || needed * 100 > words * 68;
-        self.is_crowded = is_filled && !may_grow;
+        // In a small table the buckets behind the last home are many, but few blocks reach them.
+        let home_words = homes as usize * BUCKET_WORDS;
+        let is_filled = needed * 100 > words * 68 || needed * 100 > home_words * 90;
+        self.is_crowded = (is_filled || self.is_window_full) && !may_grow;
         if self.is_crowded && needed * 100 > words * 80 && !self.wants_rows {
             self.words_left = words / 8;
             return false;
         }
         let room = match live.rows.len() {
             0 if !self.wants_rows => 0,
-            rows => (rows * 2 + 4).min(ROWS_MAX),
+            rows => (rows + rows / 4 + 4).min(ROWS_MAX),
         };
-        let mut homes = if is_filled && may_grow { homes_larger } else { homes };
-        // Chance may fill one window; a slightly larger table has others.
+        let mut homes = match may_grow {
+            true if is_filled => homes + growth_homes(homes, live.any_tag()),
+            // Chance may fill one window; a slightly larger table has others.
+            true if self.is_window_full => homes + homes / 16 + 1,
+            _ => homes,
+        };
         let table = loop {
-            let table = Table::with_room(homes, room);
+            let rows = live.rows.iter().map(|(_, row)| Arc::clone(row));
+            let table = Table::with_room(homes, rows, room);
             let is_whole = live.move_into(&table);
             if is_whole || !memory.allows(growth * 2) {
                 break table;
             }
-            homes += homes / 4 + 1;
+            homes += homes / 16 + 1;
         };
         memory.add(table.bytes(), table.words());
         memory.sub(self.table.bytes(), words);
@@ -190,39 +198,38 @@ impl Writer {
                 }
             }
         }
-        for row in range(&self.table.rows, part, parts).iter().filter_map(OnceLock::get) {
+        for row in range(&self.table.rows, part, parts).iter().filter_map(ArcSwapOption::load_full)
+        {
             row.sweep(slots);
         }
     }
 
     fn touch_row(
         &mut self,
-        tag: u32,
         number: usize,
         (slot, epoch): (u16, u16),
         slots: &Slots,
         memory: &Memory,
     ) -> Option<Touch> {
-        let table = Arc::clone(&self.table);
-        let Some(row) = table.row(number) else { return Some(Touch::Dropped) };
+        let Some(row) = Guard::into_inner(self.table.row(number)) else {
+            return Some(Touch::Dropped);
+        };
         match row.touch(slot, epoch, slots) {
             Ok(Some(before)) if before == epoch => Some(Touch::Same),
             Ok(Some(before)) if slots.holds(slot, before) => Some(Touch::Moved { from: before }),
             Ok(_) => Some(Touch::New),
             Err(()) => {
-                let mut holders = live_holders(row, slots);
+                let mut holders = live_holders(&row, slots);
                 holders.push((slot, epoch));
-                self.add_row(&holders, memory).map(|row| match row {
-                    Some(row) => {
-                        let old = Word::row(tag, number as u16).0;
-                        let mut cells = table.window(tag).iter().flat_map(|bucket| &bucket.0);
-                        if let Some(cell) = cells.find(|cell| cell.load(Ordering::Relaxed) == old) {
-                            cell.store(Word::row(tag, row).0, Ordering::Release);
-                        }
-                        Touch::New
-                    }
-                    None => Touch::Dropped,
-                })
+                let larger = Row::new(&holders);
+                if larger.bytes() > row.bytes() && !memory.allows(larger.bytes() - row.bytes()) {
+                    return Some(Touch::Dropped);
+                }
+                self.count_row(&larger, memory);
+                memory.sub(row.bytes(), 0);
+                self.row_bytes -= row.bytes();
+                self.table.rows[number].store(Some(Arc::new(larger)));
+                Some(Touch::New)
             }
         }
     }
@@ -269,72 +276,30 @@ impl Writer {
             };
         };
         let row = Row::new(holders);
-        let bytes = row.bytes();
-        if !memory.allows(bytes) {
+        if !memory.allows(row.bytes()) {
             return Some(None);
         }
-        memory.add(bytes, 0);
-        self.row_bytes += bytes;
         let number = self.rows_used as u16;
+        let row = Arc::new(row);
+        place.store(Some(Arc::clone(&row)));
         self.rows_used += 1;
-        // The place is free: `rows_used` only grows within one table.
-        let _ = place.set(Arc::new(row));
+        self.count_row(&row, memory);
         Some(Some(number))
     }
-}
 
-/// What a table holds that is still alive.
-struct Survivors {
-    words: Vec<Word>,
-    rows: Vec<(u32, Arc<Row>)>,
-}
-
-impl Survivors {
-    fn of(table: &Table, slots: &Slots) -> Self {
-        let mut live = Self { words: Vec::new(), rows: Vec::new() };
-        for word in table.all_words() {
-            if let Some(row) = word.as_row() {
-                let Some(row) = table.rows.get(row).and_then(OnceLock::get) else { continue };
-                live.add_row(word.tag(), row, slots);
-            } else if word.is_holder() && slots.holds(word.slot(), word.epoch()) {
-                live.words.push(word);
-            }
-        }
-        live
-    }
-
-    fn add_row(&mut self, tag: u32, row: &Arc<Row>, slots: &Slots) {
-        let holders = live_holders(row, slots);
-        if holders.len() * 2 <= WORDS_PER_BLOCK {
-            self.words.extend(holders.iter().map(|(slot, epoch)| Word::holder(tag, *slot, *epoch)));
-            return;
-        }
-        let compact = Row::new(&holders);
-        let is_wasteful = row.bytes() > 2 * compact.bytes();
-        self.rows.push((tag, if is_wasteful { Arc::new(compact) } else { Arc::clone(row) }));
-    }
-
-    /// `false` if some word found no place; it is forgotten unless moved elsewhere.
-    fn move_into(&mut self, table: &Table) -> bool {
-        let mut is_whole = true;
-        for (number, (tag, row)) in self.rows.iter().enumerate() {
-            let _ = table.rows[number].set(Arc::clone(row));
-            is_whole &= place(table, Word::row(*tag, number as u16));
-        }
-        for word in &self.words {
-            is_whole &= place(table, *word);
-        }
-        is_whole
+    fn count_row(&mut self, row: &Row, memory: &Memory) {
+        memory.add(row.bytes(), 0);
+        self.row_bytes += row.bytes();
     }
 }
 
-fn place(table: &Table, word: Word) -> bool {
-    let mut cells = table.window(word.tag()).iter().flat_map(|bucket| &bucket.0);
-    let empty = cells.find(|cell| cell.load(Ordering::Relaxed) == Word::EMPTY.0);
-    if let Some(cell) = empty {
-        cell.store(word.0, Ordering::Relaxed);
-    }
-    empty.is_some()
+/// Homes that a full table gets more: a quarter, give or take an eighth.
+///
+/// Blocks spread evenly, so tables that grew by the same steps would all be full at once, and one
+/// prompt would have to wait for many to be rebuilt. `any_tag` makes the difference.
+fn growth_homes(homes: u32, any_tag: u32) -> u32 {
+    let part = (u64::from(homes) * u64::from(any_tag)) >> 34;
+    homes / 8 + part as u32 + 1
 }
 
 fn is_free(word: Word, slots: &Slots) -> bool {
@@ -342,16 +307,6 @@ fn is_free(word: Word, slots: &Slots) -> bool {
         Some(_) => false,
         None => !(word.is_holder() && slots.holds(word.slot(), word.epoch())),
     }
-}
-
-fn live_holders(row: &Row, slots: &Slots) -> Vec<(u16, u16)> {
-    let mut holders = Vec::new();
-    row.for_each(|slot, epoch| {
-        if slots.holds(slot, epoch) {
-            holders.push((slot, epoch));
-        }
-    });
-    holders
 }
 
 fn retouch(cell: &AtomicU64, tag: u32, slot: u16, epoch: u16, slots: &Slots) -> Touch {

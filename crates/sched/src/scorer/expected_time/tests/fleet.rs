@@ -102,11 +102,10 @@ impl Fleet {
             candidate.speed.base_ms *= error;
             candidate.speed.prefill_ms_per_token *= error;
         }
-        let forecast = Forecast::new(Prices::default(), &request, &candidates);
         let order =
             self.profile.pick(&request, &mut candidates, &mut self.scratch, &mut self.rng, None);
         let picked = &candidates[order.unwrap()[0] as usize];
-        let predicted = forecast.ttft_ms(picked);
+        let predicted = Forecast::new(Prices::default(), &request).ttft_ms(picked);
         let picked = picked.slot.0 as usize;
         let server = &mut self.servers[picked];
         let reservation = server.state.reserve(tokens, now);
