@@ -3,7 +3,14 @@
 //! Lenient: what the check has refused already reads as absent here, so that the rules still see
 //! the rest of a broken document.
 
+pub(crate) mod auth;
 mod edge;
+mod flow;
+pub(crate) mod membership;
+mod observability;
+mod peers;
+mod rate_limits;
+mod rewrite;
 mod scheduler;
 mod upstream;
 mod view;
@@ -15,38 +22,44 @@ use types::PoolName;
 use crate::node::Node;
 use crate::schema::AWS_BODY_BYTES_MAX;
 use crate::spec::{
-    AccessLog, AccessLogTarget, AllowedPath, Auth, Bbr, ClaimType, DefaultBackend, Jwt, Limits,
-    ManagedTls, Observability, RequiredClaim, Spec,
+    AccessLog, AccessLogTarget, AllowedPath, Bbr, DefaultBackend, Limits, ManagedTls, Recording,
+    Spec,
 };
+pub(crate) use scheduler::selector;
 pub(crate) use view::View;
 
 /// `node` is the document's `spec`.
 pub(crate) fn spec(node: Option<&Node>, aws: bool) -> Spec {
     let view = View::new(node);
     let default = Spec::default();
-    let metrics = view.get("observability").get("metrics");
     Spec {
         bbr: bbr(view.get("bbr")),
         tls: view.get("tls").present().map(|tls| ManagedTls { acm_arn: tls.get("acmArn").text() }),
-        auth: view.get("auth").present().map(auth),
-        observability: Observability {
-            metrics_enabled: metrics.get("enabled").flag().unwrap_or(true),
-        },
+        auth: view.get("auth").present().map(auth::auth),
+        observability: observability::observability(view.get("observability")),
         schedulers: view
             .get("schedulers")
             .items()
-            .map(|item| scheduler::scheduler(item, aws))
+            .map(|item| scheduler::scheduler(item, aws, view.get("flowControl").is_present()))
             .collect(),
         discover: view.get("discover").items().filter_map(scheduler::endpoint).collect(),
+        discover_picker: None,
+        model_rewrites: view.get("modelRewrites").items().map(rewrite::model_rewrite).collect(),
         listener: edge::listener(view.get("listener")),
         admin: edge::admin(view.get("admin")),
         limits: limits(view, aws),
+        flow_control: view.get("flowControl").present().map(flow::flow_control),
+        objectives: view.get("objectives").items().filter_map(flow::objective).collect(),
+        rate_limits: view.get("rateLimits").items().map(rate_limits::rule).collect(),
         timeouts: edge::timeouts(view.get("timeouts")),
         retry: upstream::retry(view.get("retry")),
         ejection: upstream::ejection(view.get("ejection")),
         prefix_index: upstream::prefix_index(view.get("prefixIndex")),
         scrape: upstream::scrape(view.get("scrape")),
+        peers: view.get("peers").present().map(peers::peers),
+        global: view.get("global").present().map(membership::membership),
         access_log: access_log(view.get("accessLog")),
+        recording: recording(view.get("recording")),
         allowed_paths: view.get("allowedPaths").items().filter_map(allowed_path).collect(),
         expose_decision: view.get("exposeDecision").flag().unwrap_or(default.expose_decision),
     }
@@ -79,33 +92,18 @@ fn limits(view: View<'_>, aws: bool) -> Limits {
     limits
 }
 
-fn auth(view: View<'_>) -> Auth {
-    let provider = view.get("jwt").get("provider");
-    Auth {
-        jwt: Jwt {
-            name: provider.get("name").text().unwrap_or_default(),
-            issuer: provider.get("issuer").text().unwrap_or_default(),
-            jwks_uri: provider.get("remoteJWKS").get("uri").text().unwrap_or_default(),
-            audiences: provider.get("audiences").texts(),
-            required_claims: provider.get("requiredClaims").items().map(claim).collect(),
-        },
-    }
-}
-
-fn claim(view: View<'_>) -> RequiredClaim {
-    RequiredClaim {
-        name: view.get("name").text().unwrap_or_default(),
-        value_type: match view.get("valueType").word() {
-            Some("StringArray") => ClaimType::StringArray,
-            _ => ClaimType::String,
-        },
-        values: view.get("values").texts(),
-    }
-}
-
 fn access_log(view: View<'_>) -> AccessLog {
     let target = view.get("target").word().map(AccessLogTarget::from);
     AccessLog { target: target.unwrap_or_default() }
+}
+
+fn recording(view: View<'_>) -> Recording {
+    let default = Recording::default();
+    Recording {
+        file: view.get("file").text().map(PathBuf::from),
+        rotate_bytes: view.get("rotateBytes").bytes().unwrap_or(default.rotate_bytes),
+        files_max: view.get("filesMax").positive().unwrap_or(default.files_max),
+    }
 }
 
 impl From<&str> for AccessLogTarget {

@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use types::Priority;
+
 use crate::document::ApiGroup;
 use crate::format;
 use crate::node::{Key, Node, Place, Value, shortened};
 use crate::report::Report;
-use crate::schema::{Field, Kind, Origin, Presence, Section, walk};
+use crate::schema::{Field, Kind, Origin, Presence, Section, walk_from};
 use crate::suggest::closest;
 
 /// Checks `node`, which stands at `path`, as a mapping with the fields of `section`.
@@ -58,6 +60,19 @@ pub(crate) fn section(node: &Node, section: &'static Section, path: &str, report
     }
 }
 
+fn priority(node: &Node, path: &str, report: &mut Report<'_>) {
+    let fits = match &node.value {
+        Value::Integer(number) => i32::try_from(*number).is_ok(),
+        Value::Text(text) => Priority::parse(text).is_some(),
+        _ => false,
+    };
+    if !fits {
+        let message = format!("expected a priority, found {}", node.value.found());
+        let hint = "write Critical (100), Standard (0), Sheddable (-10), or a whole number";
+        report.error_with_hint(node.place, path, message, hint);
+    }
+}
+
 fn kind(node: &Node, expected: &'static Kind, path: &str, report: &mut Report<'_>) {
     match expected {
         Kind::Flag => match &node.value {
@@ -86,8 +101,10 @@ fn kind(node: &Node, expected: &'static Kind, path: &str, report: &mut Report<'_
             }
             _ => wrong_type(node, "a number between 0 and 1", path, report),
         },
+        Kind::Number { min, max } => number(node, *min, *max, path, report),
         Kind::Bytes { min, max } => bytes(node, *min, *max, path, report),
         Kind::Duration { min, max } => duration(node, *min, *max, path, report),
+        Kind::Priority => priority(node, path, report),
         Kind::Text(form) => {
             if let Some(text) = text(node, path, report)
                 && let Err((message, hint)) = form.check(text)
@@ -99,6 +116,7 @@ fn kind(node: &Node, expected: &'static Kind, path: &str, report: &mut Report<'_
             }
         }
         Kind::Choice { words, aws_words } => choice(node, words, aws_words, path, report),
+        Kind::Words { words, alone } => self::words(node, words, alone, path, report),
         Kind::Section(inner) => section(node, inner, path, report),
         Kind::List { item, min, max } => list(node, item, *min, *max, path, report),
         Kind::Labels => labels(node, path, report),
@@ -116,6 +134,22 @@ fn integer(node: &Node, min: i64, max: i64, path: &str, report: &mut Report<'_>)
         }
         Value::Integer(_) => {}
         _ => wrong_type(node, "a whole number", path, report),
+    }
+}
+
+fn number(node: &Node, min: f64, max: f64, path: &str, report: &mut Report<'_>) {
+    let number = match node.value {
+        Value::Integer(number) => number as f64,
+        Value::Number(number) => number,
+        _ => return wrong_type(node, "a number", path, report),
+    };
+    if !(min..=max).contains(&number) {
+        let bounds = if max == f64::from(f32::MAX) {
+            format!("at least {min}")
+        } else {
+            format!("between {min} and {max}")
+        };
+        report.error(node.place, path, format!("must be {bounds}, found {number}"));
     }
 }
 
@@ -189,6 +223,24 @@ fn choice(node: &Node, words: &[&str], aws_words: &[&str], path: &str, report: &
         report.error_with_hint(node.place, path, message, format!("did you mean `{near}`?"));
     } else {
         report.error(node.place, path, message);
+    }
+}
+
+fn words(node: &Node, words: &[&str], alone: &[&str], path: &str, report: &mut Report<'_>) {
+    let Value::List(items) = &node.value else {
+        let all: Vec<&str> = words.iter().chain(alone).copied().collect();
+        return choice(node, &all, &all, path, report);
+    };
+    if items.is_empty() {
+        report.error(node.place, path, "needs at least 1 item");
+    }
+    for (index, item) in items.iter().enumerate() {
+        let here = format!("{path}[{index}]");
+        choice(item, words, words, &here, report);
+        if items[..index].iter().any(|other| other.text().is_some() && other.text() == item.text())
+        {
+            report.error(item.place, &here, "stands twice");
+        }
     }
 }
 
@@ -294,7 +346,7 @@ fn unknown(key: &Key, section: &'static Section, path: &str, report: &mut Report
         return;
     }
     let mut homes = Vec::new();
-    walk(&mut |home, field| {
+    walk_from(report.root(), &mut |home, field| {
         if field.key == key.text && visible(&field) {
             homes.push(format!("`{home}`"));
         }

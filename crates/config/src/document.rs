@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use crate::finding::Finding;
+use crate::picker_config::PickerConfig;
 use crate::spec::{AccessLogTarget, EndpointSpec, Spec};
 
 /// A valid `InferenceGatewayConfig`.
@@ -65,6 +66,16 @@ impl Overrides {
 }
 
 impl Document {
+    /// Makes a picker's document decide in every pool, whatever this one says of policy and weights: it
+    /// comes from a flag. Its warnings join this document's.
+    pub fn use_picker(&mut self, mut picker: PickerConfig) {
+        self.warnings.append(&mut picker.warnings);
+        for scheduler in &mut self.spec.schedulers {
+            scheduler.picker_config = Some(picker.clone());
+        }
+        self.spec.discover_picker = Some(picker);
+    }
+
     pub fn apply(&mut self, overrides: &Overrides) {
         if let Some(address) = overrides.listen {
             self.spec.listener.address = address;

@@ -15,15 +15,27 @@ pub enum Format {
     /// Labels joined by dots, at most 253.
     DnsName,
     Https,
+    /// 1 to 256 bytes of printable ASCII without a space at either end: what a body's `model` can be.
+    ModelName,
+    /// A collector, `http://` or `https://`, HOST, with or without port and path.
+    CollectorUrl,
     /// An endpoint, `http://HOST:PORT`.
     EndpointUrl,
+    /// Another cluster's gateway, `http://HOST:PORT` or `https://HOST:PORT`.
+    ClusterUrl,
+    /// A time of the day, `HH:MM`.
+    TimeOfDay,
     /// `IP:PORT`.
     SocketAddress,
+    /// `HOST:PORT`, a name or an address.
+    HostPort,
     /// The path of a URL, exact.
     HttpPath,
     File,
     /// `stdout`, `stderr`, `off` or a file.
     LogTarget,
+    /// A variable of the environment.
+    EnvName,
 }
 
 impl Format {
@@ -59,18 +71,55 @@ impl Format {
                 "use a-z, 0-9, `-` and `.`, beginning and ending with a letter or digit",
             ),
             Self::DnsLabel | Self::DnsName => Ok(()),
+            Self::ModelName if text.len() > 256 => {
+                plain(format!("has {length} characters, at most 256 are allowed"))
+            }
+            Self::ModelName if !is_model_name(text) => hinted(
+                format!("`{shown}` cannot be a model's name"),
+                "use printable ASCII, without a space at the beginning or the end",
+            ),
+            Self::ModelName => Ok(()),
             Self::Https => match text.strip_prefix("https://") {
                 Some(rest) if !rest.is_empty() && !rest.starts_with('/') && is_visible(rest) => {
                     Ok(())
                 }
                 _ => hinted(format!("`{shown}` is no https URL"), "write https://HOST/PATH"),
             },
+            Self::CollectorUrl => {
+                let rest = text.strip_prefix("http://").or(text.strip_prefix("https://"));
+                let authority = rest.and_then(|rest| rest.split('/').next());
+                let fits = |authority: &str| {
+                    !authority.is_empty()
+                        && is_visible(text)
+                        && !authority.contains('@')
+                        && !text.contains(['?', '#'])
+                };
+                if authority.is_some_and(fits) {
+                    return Ok(());
+                }
+                hinted(
+                    format!("`{shown}` is no collector"),
+                    "write http://HOST:4318 or https://HOST",
+                )
+            }
             Self::EndpointUrl => match text.parse::<EndpointAddress>() {
                 Ok(_) => Ok(()),
                 // This one's text tells how to mend it already.
                 Err(error @ AddressError::NoScheme(_)) => plain(error.to_string()),
                 Err(error) => hinted(error.to_string(), "write http://HOST:PORT"),
             },
+            Self::ClusterUrl => match EndpointAddress::of_cluster(text) {
+                Ok(_) => Ok(()),
+                Err(error @ AddressError::NoScheme(_)) => plain(error.to_string()),
+                Err(error) => {
+                    hinted(error.to_string(), "write https://HOST:PORT or http://HOST:PORT")
+                }
+            },
+            Self::TimeOfDay if time_of_day(text).is_none() => hinted(
+                format!("`{shown}` is no time of the day"),
+                "write HH:MM in UTC, such as 22:30",
+            ),
+            Self::TimeOfDay => Ok(()),
             Self::SocketAddress => match text.parse::<SocketAddr>() {
                 Ok(_) => Ok(()),
                 Err(_) => hinted(
@@ -78,6 +127,16 @@ impl Format {
                     "write IP:PORT, such as 0.0.0.0:8080, 127.0.0.1:8080 or [::]:8080",
                 ),
             },
+            Self::HostPort if !is_host_port(text) => hinted(
+                format!("`{shown}` is no host with a port"),
+                "write HOST:PORT, such as gateway-peers.default.svc:9004, 10.0.0.1:9004 or [fd00::1]:9004",
+            ),
+            Self::HostPort => Ok(()),
+            Self::EnvName if !is_env_name(text) => hinted(
+                format!("`{shown}` is no name of a variable"),
+                "use A-Z, a-z, 0-9 and `_`, not beginning with a digit",
+            ),
+            Self::EnvName => Ok(()),
             Self::HttpPath => match path_fault(text) {
                 None => Ok(()),
                 Some(fault) => hinted(
@@ -97,6 +156,26 @@ fn is_dns_label(text: &str) -> bool {
         && !text.ends_with('-')
 }
 
+fn is_model_name(text: &str) -> bool {
+    text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) && text.trim_matches(' ') == text
+}
+
+fn is_host_port(text: &str) -> bool {
+    let Some((host, port)) = text.rsplit_once(':') else { return false };
+    let is_v6 = || {
+        let inner = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+        inner.is_some_and(|inner| inner.parse::<std::net::Ipv6Addr>().is_ok())
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let is_name = !host.is_empty() && host.chars().all(plain);
+    port.parse::<u16>().is_ok_and(|port| port != 0) && (is_name || is_v6())
+}
+
+fn is_env_name(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && !text.starts_with(|c: char| c.is_ascii_digit())
+}
+
 fn is_visible(text: &str) -> bool {
     text.chars().all(|c| c.is_ascii_graphic())
 }
@@ -111,6 +190,18 @@ fn path_fault(text: &str) -> Option<&'static str> {
     let ambiguous = |segment: &str| segment.is_empty() || segment == "." || segment == "..";
     let inner = text[1..].strip_suffix('/').unwrap_or(&text[1..]);
     (inner.split('/').any(ambiguous) && text != "/").then_some("has an empty, `.` or `..` segment")
+}
+
+/// `HH:MM` as minutes from midnight.
+pub(crate) fn time_of_day(text: &str) -> Option<u16> {
+    let (hours, minutes) = text.split_once(':')?;
+    let digits = |part: &str| part.len() == 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(hours) || !digits(minutes) {
+        return None;
+    }
+    let (hours, minutes): (u16, u16) = (hours.parse().ok()?, minutes.parse().ok()?);
+    let of_day = hours * 60 + minutes;
+    (minutes < 60 && of_day < 24 * 60).then_some(of_day)
 }
 
 /// The Gateway API's durations (GEP-2257): one to four times a number of at most five digits with
@@ -195,6 +286,15 @@ mod tests {
         for text in ["", "30", "s", "1.5s", "-1s", "1d", "100000s", "1s1s1s1s1s", "1 s", "1S", "ü"]
         {
             assert_eq!(duration(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_time_of_the_day_is_hours_and_minutes() {
+        assert_eq!(time_of_day("00:00"), Some(0));
+        assert_eq!(time_of_day("22:30"), Some(1350));
+        for text in ["", "7:00", "24:00", "12:60", "ab:cd", "12", "12:00:00"] {
+            assert_eq!(time_of_day(text), None, "{text}");
         }
     }
 

@@ -195,8 +195,8 @@ impl<'de> Visitor<'de> for ValueVisitor {
 /// Containers within containers that a document may have; the schema needs 9.
 pub(crate) const DEPTH_MAX: usize = 32;
 
-/// Scalars, lists and mappings together; 100 schedulers with 50 adapters need 10,000.
-pub(crate) const NODES_MAX: usize = 100_000;
+/// Scalars, lists and mappings together; 16,384 schedulers with an endpoint each need 180,000.
+pub(crate) const NODES_MAX: usize = 400_000;
 
 /// The text's documents, empty ones left out.
 pub(crate) fn read(text: &str) -> Result<Vec<Node>, serde_saphyr::Error> {

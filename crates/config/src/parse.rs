@@ -6,7 +6,10 @@ use crate::build::{self, View};
 use crate::check;
 use crate::document::{ApiGroup, Document, KIND};
 use crate::finding::Errors;
+use crate::global::{GLOBAL_KIND, GlobalDocument};
 use crate::node::{self, Node, Place, Value, shortened};
+use crate::picker_config::{PICKER_KIND, PickerConfig};
+use crate::pickers;
 use crate::report::Report;
 use crate::rules;
 use crate::schema::DOCUMENT;
@@ -21,6 +24,43 @@ const BYTES_MAX: usize = 4 << 20;
 /// # Errors
 /// The file cannot be read, or the document is not valid: then all that is wrong with it.
 pub fn load(path: &Path) -> Result<Document, Errors> {
+    let text = read_text(path)?;
+    parse_beside(&text, &path.display().to_string(), path.parent())
+}
+
+/// A document of any kind, told apart by its `kind`.
+#[derive(Clone, Debug)]
+pub enum AnyDocument {
+    Gateway(Box<Document>),
+    Picker(Box<PickerConfig>),
+    Global(Box<GlobalDocument>),
+}
+
+/// Reads and checks a file of any kind.
+///
+/// # Errors
+/// As [`load`], [`PickerConfig::load`] and [`GlobalDocument::load`]; a file that is none of them is judged as a gateway's document.
+pub fn load_any(path: &Path) -> Result<AnyDocument, Errors> {
+    let text = read_text(path)?;
+    let source = path.display().to_string();
+    let documents = node::read(text.strip_prefix('\u{feff}').unwrap_or(&text)).unwrap_or_default();
+    match documents.first().and_then(|root| root.get("kind")).and_then(Node::text) {
+        Some(PICKER_KIND) => {
+            return PickerConfig::parse(&text, &source)
+                .map(|config| AnyDocument::Picker(config.into()));
+        }
+        Some(GLOBAL_KIND) => {
+            return GlobalDocument::parse(&text, &source)
+                .map(|document| AnyDocument::Global(document.into()));
+        }
+        _ => {}
+    }
+    let document = parse_beside(&text, &source, path.parent())?;
+    Ok(AnyDocument::Gateway(document.into()))
+}
+
+/// A file's text, if it is short enough and text.
+pub(crate) fn read_text(path: &Path) -> Result<String, Errors> {
     let source = path.display().to_string();
     let too_long = |bytes: u64| bytes > BYTES_MAX as u64;
     let read = || -> std::io::Result<Vec<u8>> {
@@ -32,15 +72,12 @@ pub fn load(path: &Path) -> Result<Document, Errors> {
     };
     let bytes = read()
         .map_err(|error| Errors::whole(&source, format!("cannot read the file: {error}"), None))?;
-    match String::from_utf8(bytes) {
-        Ok(text) => parse(&text, &source),
-        Err(error) => {
-            let at = error.utf8_error().valid_up_to();
-            let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
-            let message = format!("the file is not UTF-8: byte {at}, in line {line}");
-            Err(Errors::whole(&source, message, Some("save it as UTF-8")))
-        }
-    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+        let message = format!("the file is not UTF-8: byte {at}, in line {line}");
+        Errors::whole(&source, message, Some("save it as UTF-8"))
+    })
 }
 
 fn too_long_message() -> String {
@@ -50,26 +87,40 @@ fn too_long_message() -> String {
 /// Checks a text in YAML or JSON; `source_name` is what findings call it.
 ///
 /// # Errors
-/// All that is wrong with the document, in its order.
+/// All that is wrong with the document, in its order; also that it names another file, which only a file
+/// can ([`load`]).
 pub fn parse(text: &str, source_name: &str) -> Result<Document, Errors> {
-    if text.len() > BYTES_MAX {
-        let message = format!("the document is {}", too_long_message());
-        return Err(Errors::whole(source_name, message, None));
-    }
+    parse_beside(text, source_name, None)
+}
+
+/// * `folder`: where files are that the document names; `None`: it may name none.
+fn parse_beside(text: &str, source_name: &str, folder: Option<&Path>) -> Result<Document, Errors> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut report = Report::new(text, source_name);
-    let documents = match node::read(text) {
-        Ok(documents) => documents,
-        Err(error) => {
-            yaml_error::report(&error, text, &mut report);
-            return Err(only_errors(report));
+    match only_document(text, &mut report) {
+        Err(()) => Err(only_errors(report)),
+        Ok(Some(root)) => document(&root, folder, report),
+        Ok(None) => {
+            let hint = "a gateway needs at least apiVersion, kind and spec; see docs/examples";
+            Err(Errors::whole(source_name, "the document is empty".to_owned(), Some(hint)))
         }
-    };
+    }
+}
+
+/// The tree of a text that holds one document, or none. `Err`: it cannot be read, and the report says
+/// why.
+pub(crate) fn only_document(text: &str, report: &mut Report<'_>) -> Result<Option<Node>, ()> {
+    if text.len() > BYTES_MAX {
+        report.adopt(Errors::whole(
+            report.source(),
+            format!("the document is {}", too_long_message()),
+            None,
+        ));
+        return Err(());
+    }
+    let documents = node::read(text).map_err(|error| yaml_error::report(&error, text, report))?;
     let mut documents = documents.into_iter();
-    let Some(root) = documents.next() else {
-        let hint = "a gateway needs at least apiVersion, kind and spec; see docs/examples";
-        return Err(Errors::whole(source_name, "the document is empty".to_owned(), Some(hint)));
-    };
+    let root = documents.next();
     if let Some(second) = documents.next() {
         let place = Place { width: 1, ..second.place };
         report.error_with_hint(
@@ -79,10 +130,14 @@ pub fn parse(text: &str, source_name: &str) -> Result<Document, Errors> {
             "put it into a file of its own, or remove the `---`",
         );
     }
-    document(&root, report)
+    Ok(root)
 }
 
-fn document(root: &Node, mut report: Report<'_>) -> Result<Document, Errors> {
+fn document(
+    root: &Node,
+    folder: Option<&Path>,
+    mut report: Report<'_>,
+) -> Result<Document, Errors> {
     if !matches!(root.value, Value::Map(_)) {
         let message = format!("expected an {KIND}, found {}", root.value.found());
         let place = Place { width: 1, ..root.place };
@@ -94,7 +149,10 @@ fn document(root: &Node, mut report: Report<'_>) -> Result<Document, Errors> {
         );
         return Err(only_errors(report));
     }
-    report.group = api_group(root, &mut report);
+    let kind = root.get("kind").and_then(Node::text);
+    if kind != Some(PICKER_KIND) {
+        report.group = api_group(root, &mut report);
+    }
     if !is_gateway(root, &mut report) {
         return Err(only_errors(report));
     }
@@ -102,7 +160,8 @@ fn document(root: &Node, mut report: Report<'_>) -> Result<Document, Errors> {
     let view = View::new(Some(root));
     let metadata = view.get("metadata");
     let name = metadata.get("name").text().unwrap_or_else(|| "gateway".to_owned());
-    let spec = build::spec(root.get("spec"), report.is_aws());
+    let mut spec = build::spec(root.get("spec"), report.is_aws());
+    pickers::read(view.get("spec"), folder, &mut spec, &mut report);
     if view.get("spec").is_present() {
         rules::check(&spec, &name, view.get("spec"), &mut report);
     }
@@ -138,12 +197,21 @@ fn is_gateway(root: &Node, report: &mut Report<'_>) -> bool {
     };
     if text != KIND {
         let message = format!("unknown kind `{}`", shortened(text));
-        report.error_with_hint(node.place, "kind", message, format!("write `{KIND}`"));
+        let hint = if text == PICKER_KIND {
+            format!(
+                "it says how to choose: name its file as `schedulers[].pickerConfig.file` of an {KIND}"
+            )
+        } else if text == GLOBAL_KIND {
+            "it is a router over many clusters: run it with `wicketgate global -f`".to_owned()
+        } else {
+            format!("write `{KIND}`")
+        };
+        report.error_with_hint(node.place, "kind", message, hint);
     }
     closest(text, [KIND].into_iter()).is_some()
 }
 
-fn only_errors(report: Report<'_>) -> Errors {
+pub(crate) fn only_errors(report: Report<'_>) -> Errors {
     let source = report.source().to_owned();
     match report.finish() {
         Err(errors) => errors,

@@ -15,7 +15,7 @@ pub fn reference_markdown() -> String {
 }
 
 /// A table of the section's fields, then one for each section below it.
-fn chapter(page: &mut String, title: &str, prefix: &str, section: &'static Section) {
+pub(crate) fn chapter(page: &mut String, title: &str, prefix: &str, section: &'static Section) {
     // Writing into a string cannot fail.
     let _ = writeln!(page, "\n## {title}\n");
     page.push_str("| field | type | default | meaning |\n| --- | --- | --- | --- |\n");
@@ -48,12 +48,14 @@ fn row(page: &mut String, field: &Field) {
         writeln!(page, "| `{}`{own} | {kind} | {default} | {}{cluster} |", field.key, field.help);
 }
 
-fn describe(kind: &Kind) -> String {
+pub(crate) fn describe(kind: &Kind) -> String {
     match kind {
         Kind::Flag => "`true` or `false`".to_owned(),
         Kind::Integer { min, max } if *max == i64::from(i32::MAX) => format!("integer ≥ {min}"),
         Kind::Integer { min, max } => format!("integer, {min} to {max}"),
         Kind::Share => "number, 0 to 1".to_owned(),
+        Kind::Number { min, max } if *max == f64::from(f32::MAX) => format!("number ≥ {min}"),
+        Kind::Number { min, max } => format!("number, {min} to {max}"),
         Kind::Bytes { min, max } => {
             format!("size, {} to {}", show_bytes(*min), show_bytes(*max))
         }
@@ -61,6 +63,7 @@ fn describe(kind: &Kind) -> String {
         Kind::Duration { min, max } => {
             format!("duration, {} to {}", show_duration(*min), show_duration(*max))
         }
+        Kind::Priority => "`Critical`, `Standard`, `Sheddable` or an integer".to_owned(),
         Kind::Text(format) => describe_text(*format),
         Kind::Choice { words, aws_words } => {
             let quoted = |words: &[&str]| {
@@ -71,6 +74,10 @@ fn describe(kind: &Kind) -> String {
             } else {
                 format!("{}; AWS {}", quoted(words), quoted(aws_words))
             }
+        }
+        Kind::Words { words, alone } => {
+            let all: Vec<_> = words.iter().chain(*alone).map(|word| format!("`{word}`")).collect();
+            format!("{}, or a list of these", all.join(", "))
         }
         Kind::Section(_) => "mapping".to_owned(),
         Kind::List { item, min, max } => {
@@ -91,11 +98,17 @@ fn describe_text(format: Format) -> String {
         Format::Any(max) => format!("text, at most {max}"),
         Format::DnsLabel => "name (DNS label), at most 63".to_owned(),
         Format::DnsName => "name (DNS labels with dots), at most 253".to_owned(),
+        Format::ModelName => "model name".to_owned(),
         Format::Https => "`https://` URL".to_owned(),
+        Format::CollectorUrl => "`http://` or `https://` URL".to_owned(),
         Format::EndpointUrl => "`http://` URL".to_owned(),
+        Format::ClusterUrl => "`http://` or `https://` URL".to_owned(),
+        Format::TimeOfDay => "`HH:MM`".to_owned(),
         Format::SocketAddress => "`IP:PORT`".to_owned(),
+        Format::HostPort => "`HOST:PORT`".to_owned(),
         Format::HttpPath => "path".to_owned(),
         Format::File => "file".to_owned(),
         Format::LogTarget => "word or file".to_owned(),
+        Format::EnvName => "name of a variable".to_owned(),
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::document::ApiGroup;
 use crate::finding::{Errors, Excerpt, Finding, Severity};
 use crate::node::Place;
+use crate::schema::{DOCUMENT, Section};
 
 /// Findings that are kept; a document with more is hardly a gateway's.
 const FINDINGS_MAX: usize = 50;
@@ -13,6 +14,10 @@ pub(crate) struct Report<'a> {
     text: &'a str,
     source: Arc<str>,
     pub(crate) group: ApiGroup,
+    /// The kind of document, for hints about where a key belongs.
+    root: &'static Section,
+    /// About another file that this one names; shown after its own.
+    elsewhere: Vec<Finding>,
     errors: Vec<Finding>,
     warnings: Vec<Finding>,
     errors_left_out: usize,
@@ -33,11 +38,28 @@ impl<'a> Report<'a> {
             text,
             source: source.into(),
             group: ApiGroup::Wicketgate,
+            root: &DOCUMENT,
+            elsewhere: Vec::new(),
             errors: Vec::new(),
             warnings: Vec::new(),
             errors_left_out: 0,
             cluster_only: Vec::new(),
         }
+    }
+
+    /// For a document of another kind than a gateway's.
+    pub(crate) fn of_kind(mut self, root: &'static Section) -> Self {
+        self.root = root;
+        self
+    }
+
+    pub(crate) fn root(&self) -> &'static Section {
+        self.root
+    }
+
+    /// Takes over what was found in another file that this document names.
+    pub(crate) fn adopt(&mut self, findings: impl IntoIterator<Item = Finding>) {
+        self.elsewhere.extend(findings);
     }
 
     pub(crate) fn source(&self) -> &str {
@@ -120,7 +142,8 @@ impl<'a> Report<'a> {
     /// The warnings, if there are no errors.
     pub(crate) fn finish(mut self) -> Result<Vec<Finding>, Errors> {
         let in_order = |finding: &Finding| (finding.line, finding.column);
-        if self.errors.is_empty() {
+        let is_error = |finding: &Finding| finding.severity == Severity::Error;
+        if self.errors.is_empty() && !self.elsewhere.iter().any(is_error) {
             for ClusterOnly { place, path, others, key } in std::mem::take(&mut self.cluster_only) {
                 let more = match others {
                     0 => String::new(),
@@ -131,6 +154,7 @@ impl<'a> Report<'a> {
                 self.warning(place, &path, message, None);
             }
             self.warnings.sort_by_key(in_order);
+            self.warnings.extend(self.elsewhere);
             return Ok(self.warnings);
         }
         self.errors.sort_by_key(in_order);
@@ -140,6 +164,7 @@ impl<'a> Report<'a> {
             let message = format!("{left_out} more errors are not shown");
             errors.0.extend(Errors::whole(&self.source, message, None));
         }
+        errors.0.extend(self.elsewhere.into_iter().filter(is_error));
         Err(errors)
     }
 }

@@ -2,20 +2,36 @@
 //!
 //! Messages that AWS publishes are AWS's, word for word.
 
+pub(crate) mod auth;
+mod cloud_watch;
 mod doubts;
-mod edge;
+pub(crate) mod edge;
+mod entitled;
+mod flow;
 mod names;
+mod observability;
+pub(crate) mod rate_limits;
+mod rewrites;
 
 use crate::build::View;
 use crate::report::Report;
+use crate::schema::AWS_SCHEDULERS_MAX;
 use crate::spec::{PickerImage, SelectorOperator, Spec};
 
 /// `view` is the document's `spec`, from which `spec` was built; list indices agree.
 pub(crate) fn check(spec: &Spec, name: &str, view: View<'_>, report: &mut Report<'_>) {
     names::check(spec, name, view, report);
     bbr(spec, view, report);
-    auth(view, report);
+    auth::check(spec, view, report);
     let schedulers = view.get("schedulers");
+    let count = schedulers.items().count();
+    if report.is_aws() && count > AWS_SCHEDULERS_MAX {
+        report.error(
+            schedulers.place(),
+            "spec.schedulers",
+            format!("has {count} items, at most {AWS_SCHEDULERS_MAX} are allowed"),
+        );
+    }
     for (index, scheduler) in spec.schedulers.iter().enumerate() {
         let view = schedulers.item(index);
         let path = format!("spec.schedulers[{index}]");
@@ -27,6 +43,17 @@ pub(crate) fn check(spec: &Spec, name: &str, view: View<'_>, report: &mut Report
                 "weights and configMapRef are mutually exclusive",
                 "keep one of them: the ConfigMap's document has weights of its own",
             );
+        }
+        let picker = view.get("pickerConfig");
+        for key in ["policy", "weights", "configMapRef"] {
+            if picker.is_present() && view.get(key).is_present() {
+                report.error_with_hint(
+                    view.get(key).place(),
+                    &format!("{path}.{key}"),
+                    format!("{key} and pickerConfig are mutually exclusive"),
+                    "keep one of them: the picker's document has weights of its own",
+                );
+            }
         }
         if weights.get("lru").is_present() && scheduler.scheduler != PickerImage::LlmD {
             report.error_with_hint(
@@ -56,7 +83,13 @@ pub(crate) fn check(spec: &Spec, name: &str, view: View<'_>, report: &mut Report
             "add `discover: [{ url: http://HOST:PORT }]` for servers whose models are found by themselves",
         );
     }
+    cloud_watch::check(view, report);
     edge::check(spec, view, report);
+    flow::check(spec, view, report);
+    entitled::check(spec, view, report);
+    rate_limits::check(spec, view.get("rateLimits"), report);
+    rewrites::check(spec, view, report);
+    observability::check(spec, view, report);
     doubts::check(spec, view, report);
 }
 
@@ -69,19 +102,6 @@ fn bbr(spec: &Spec, view: View<'_>, report: &mut Report<'_>) {
             "spec.bbr.enabled",
             "bbr must be enabled when more than one scheduler is defined",
             "write `enabled: true`: with several models, `model` in the body must decide",
-        );
-    }
-}
-
-fn auth(view: View<'_>, report: &mut Report<'_>) {
-    let provider = view.get("auth").get("jwt").get("provider");
-    let empty = |key| provider.get(key).items().next().is_none();
-    if provider.is_present() && empty("audiences") && empty("requiredClaims") {
-        report.error_with_hint(
-            provider.place(),
-            "spec.auth.jwt.provider",
-            "at least one of audiences or requiredClaims must be specified",
-            "else every token of this issuer would do, also those for other services",
         );
     }
 }

@@ -5,7 +5,14 @@
 //! [`crate::spec`]. A test writes every default of the table into a document and expects the same
 //! [`Spec`](crate::Spec).
 
+mod auth;
 mod edge;
+mod flow;
+pub(crate) mod membership;
+mod observability;
+mod peers;
+mod rate_limits;
+mod rewrite;
 mod scheduler;
 mod tables;
 mod upstream;
@@ -13,7 +20,13 @@ mod upstream;
 use std::time::Duration;
 
 pub use crate::format::Format;
-pub(crate) use tables::{AWS_BODY_BYTES_MAX, DOCUMENT};
+pub(crate) use auth::{AUTH, SECRET};
+pub(crate) use edge::{ADMIN, LIMITS, LISTENER, TIMEOUTS};
+pub(crate) use observability::OBSERVABILITY;
+pub(crate) use rate_limits::{RATE_LIMIT, RATE_LIMITS_MAX};
+pub use tables::AWS_SCHEDULERS_MAX;
+pub(crate) use tables::{ACCESS_LOG, AWS_BODY_BYTES_MAX, DOCUMENT, METADATA};
+pub(crate) use upstream::RETRY;
 
 /// The fields of one mapping.
 #[derive(Debug)]
@@ -62,6 +75,11 @@ pub enum Kind {
     },
     /// 0 to 1.
     Share,
+    /// With or without a fraction.
+    Number {
+        min: f64,
+        max: f64,
+    },
     /// A number of bytes, or a text with a unit.
     Bytes {
         min: u64,
@@ -72,10 +90,17 @@ pub enum Kind {
         max: Duration,
     },
     Text(Format),
+    /// `Critical`, `Standard`, `Sheddable`, or a number.
+    Priority,
     /// One of the words; AWS's group may know fewer.
     Choice {
         words: &'static [&'static str],
         aws_words: &'static [&'static str],
+    },
+    /// One of the words, or a list of them; the words of `alone` stand without a list only.
+    Words {
+        words: &'static [&'static str],
+        alone: &'static [&'static str],
     },
     Section(&'static Section),
     List {
@@ -164,7 +189,12 @@ pub fn document_fields() -> &'static Section {
 /// Calls `visit` with each field of a document and its path, depth first: `spec.bbr.enabled`,
 /// `spec.schedulers[].name`.
 pub fn walk(visit: &mut impl FnMut(&str, &'static Field)) {
-    walk_section(&DOCUMENT, "", visit);
+    walk_from(&DOCUMENT, visit);
+}
+
+/// The same for another kind of document, which has `root` at its top.
+pub(crate) fn walk_from(root: &'static Section, visit: &mut impl FnMut(&str, &'static Field)) {
+    walk_section(root, "", visit);
 }
 
 fn walk_section(

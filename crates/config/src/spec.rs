@@ -5,18 +5,41 @@
 
 mod auth;
 mod edge;
+mod flow;
+mod membership;
+mod observability;
+mod peers;
+mod rewrite;
 mod scheduler;
 mod upstream;
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use types::PoolName;
 
-pub use auth::{Auth, ClaimType, Jwt, RequiredClaim};
-pub use edge::{Admin, Limits, Listener, ListenerTls, Timeouts};
+use crate::picker_config::PickerConfig;
+
+pub use auth::{
+    Anonymous, ApiKeys, Auth, CallerMatch, CallerSpec, ClaimType, ForwardedCertificate, Jwks,
+    JwksSource, JwtProvider, RequiredClaim, SecretSource,
+};
+pub use edge::{Admin, ClientCa, Limits, Listener, ListenerTls, Timeouts};
+pub use flow::{
+    BandSpec, Bounds, Fairness, FlowControl, Headroom, NoEndpoint, Objective, Ordering,
+    WhenSaturated,
+};
+pub use membership::{Membership, MutualTls};
+pub use observability::{
+    CloudWatch, CloudWatchMode, EmfTarget, MetricNames, Observability, OtlpProtocol, PrefixAlarm,
+    Price, ServerTiming, Tracing, Usage,
+};
+pub use peers::Peers;
+pub use rewrite::{Mirror, ModelRewrite, RewriteRule, RewriteTarget, Rollback, Sticky};
 pub use scheduler::{
-    AppProtocol, ConfigMapRef, EndpointSpec, EngineType, LabelSelector, PickerImage, RouteTimeout,
-    Saturation, SchedulerSpec, SelectorOperator, SelectorRequirement, Weights,
+    AppProtocol, ConfigMapRef, EndpointSpec, EngineType, LabelSelector, PickerImage, Policy,
+    RouteTimeout, Saturation, SchedulerSpec, SelectorOperator, SelectorRequirement, Shadow,
+    Weights,
 };
 pub use upstream::{Ejection, PrefixIndexSpec, Retry, Scrape};
 
@@ -34,21 +57,42 @@ pub struct Spec {
     /// Endpoints whose models and engine are found at run time, through `/v1/models` and
     /// `/metrics`. Their pools come in addition to `schedulers`.
     pub discover: Vec<EndpointSpec>,
+    /// How to choose in the pools of [`Spec::discover`]; `None`: the default policy. No document sets it:
+    /// [`Document::use_picker`](crate::Document::use_picker) does.
+    pub discover_picker: Option<PickerConfig>,
+    pub model_rewrites: Vec<ModelRewrite>,
     pub listener: Listener,
     pub admin: Admin,
     pub limits: Limits,
+    /// `None`: requests for a full pool are refused.
+    pub flow_control: Option<FlowControl>,
+    pub objectives: Vec<Objective>,
+    /// In document order; all that apply must pass.
+    pub rate_limits: Vec<limits::Rule>,
     pub timeouts: Timeouts,
     pub retry: Retry,
     pub ejection: Ejection,
     pub prefix_index: PrefixIndexSpec,
     pub scrape: Scrape,
+    /// `None`: this gateway shares with nobody.
+    pub peers: Option<Peers>,
+    /// `None`: this gateway is no member of a global tier.
+    pub global: Option<Membership>,
     pub access_log: AccessLog,
+    pub recording: Recording,
     /// Further paths to forward; everything that is neither here nor a known path is 404, because
     /// engines leave dangerous paths open.
     pub allowed_paths: Vec<AllowedPath>,
     /// Whether responses tell in headers which endpoint answered and why. For operators: it gives
     /// addresses away.
     pub expose_decision: bool,
+}
+
+impl Spec {
+    /// Whether a model can be used without saying who one is.
+    pub fn serves_strangers(&self) -> bool {
+        self.auth.as_ref().is_none_or(|auth| auth.anonymous == Anonymous::Allow)
+    }
 }
 
 /// Body-based routing: the pool is found by `model` in the body.
@@ -75,11 +119,6 @@ pub struct ManagedTls {
     pub acm_arn: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Observability {
-    pub metrics_enabled: bool,
-}
-
 /// One line of JSON for each request, without prompt text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessLog {
@@ -93,6 +132,18 @@ pub enum AccessLogTarget {
     Stderr,
     Off,
     File(PathBuf),
+}
+
+/// Traffic written down for `wicketgate replay`: times, lengths and numbered prompt blocks, never
+/// text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recording {
+    /// `None`: nothing is recorded.
+    pub file: Option<PathBuf>,
+    /// Size at which the next file begins. Default 256 MiB.
+    pub rotate_bytes: u64,
+    /// Files in all; the oldest is deleted. Default 4.
+    pub files_max: NonZeroU32,
 }
 
 /// An exact path that is forwarded to a pool without looking into the body.
@@ -112,8 +163,9 @@ impl Default for Bbr {
     }
 }
 
-impl Default for Observability {
+impl Default for Recording {
     fn default() -> Self {
-        Self { metrics_enabled: true }
+        let files_max = NonZeroU32::new(4).unwrap_or(NonZeroU32::MIN);
+        Self { file: None, rotate_bytes: 256 << 20, files_max }
     }
 }

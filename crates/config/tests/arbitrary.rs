@@ -3,15 +3,25 @@
 use proptest::prelude::{Strategy, any, prop, proptest};
 use wicketgate_config as config;
 
-const EXAMPLES: [&str; 3] = [
+const EXAMPLES: [&str; 5] = [
     include_str!("../../../docs/examples/laptop.yaml"),
     include_str!("../../../docs/examples/two-models-lora.yaml"),
     include_str!("../../../docs/examples/aws-manifest.yaml"),
+    include_str!("picker/good/everything.yaml"),
+    include_str!("picker/good/warnings.yaml"),
 ];
 
 fn read(text: &str) {
-    match config::parse(text, "arbitrary.yaml") {
-        Ok(document) => document.warnings.iter().for_each(|finding| drop(finding.to_string())),
+    show(config::parse(text, "arbitrary.yaml").map(|document| document.warnings));
+    show(config::PickerConfig::parse(text, "arbitrary.yaml").map(|picker| {
+        drop(picker.summary());
+        picker.warnings
+    }));
+}
+
+fn show(read: Result<Vec<config::Finding>, config::Errors>) {
+    match read {
+        Ok(warnings) => warnings.iter().for_each(|finding| drop(finding.to_string())),
         Err(errors) => {
             assert!(!errors.findings().is_empty());
             drop(errors.to_string());

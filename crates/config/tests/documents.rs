@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use config::spec::{LabelSelector, SelectorOperator};
 use config::{
-    AccessLogTarget, ApiGroup, AppProtocol, Document, EngineType, Overrides, RouteTimeout, Weights,
+    AccessLogTarget, ApiGroup, AppProtocol, Document, EngineType, JwksSource, Overrides, Policy,
+    RouteTimeout, Weights,
 };
 use wicketgate_config as config;
 
@@ -34,7 +35,9 @@ fn one_scheduler(fields: &str) -> Document {
 #[test]
 fn every_example_of_the_documentation_is_valid() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples");
-    let files: Vec<_> = folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
+    // Folders hold other programs' documents.
+    let entries = folder.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let files: Vec<_> = entries.filter(|path| path.is_file()).collect();
     assert!(files.len() >= 3, "{files:?}");
     for file in files {
         if let Err(errors) = config::load(&file) {
@@ -65,9 +68,10 @@ fn an_aws_manifest_is_read_field_by_field_with_aws_defaults() {
     let backend = spec.bbr.default_backend.unwrap();
     assert_eq!((backend.name.as_str(), backend.port), ("small-fallback", 8000));
     assert_eq!(spec.limits.request_body_bytes_max, 16_777_216);
-    let jwt = spec.auth.unwrap().jwt;
+    let jwt = spec.auth.unwrap().providers.remove(0);
     assert_eq!(jwt.audiences, ["llm-gateway"]);
-    assert_eq!(jwt.jwks_uri, "https://login.example.org/keys.json");
+    let uri = "https://login.example.org/keys.json".to_owned();
+    assert_eq!(jwt.jwks.source, JwksSource::Remote { uri, ca_file: None });
     assert_eq!(jwt.required_claims[0].values, ["ml-prod", "ml-dev"]);
 
     let [chat, batch] = spec.schedulers.as_slice() else { panic!("two schedulers") };
@@ -87,11 +91,11 @@ fn an_aws_manifest_is_read_field_by_field_with_aws_defaults() {
 }
 
 #[test]
-fn our_group_knows_the_engine_by_itself_and_counts_adapters() {
+fn our_group_knows_the_engine_by_itself_and_goes_by_expected_time() {
     let document = one_scheduler("");
     let scheduler = &document.spec.schedulers[0];
     assert_eq!(scheduler.engine_type, EngineType::Auto);
-    assert_eq!(scheduler.weights, Weights { lora_affinity: 2, ..Weights::AWS });
+    assert_eq!(scheduler.weights.scorers().collect::<Vec<_>>(), [("expected-time", 1)]);
     assert_eq!(document.name, "gateway");
     assert!(document.spec.bbr.enabled);
     assert!(document.warnings.is_empty());
@@ -100,9 +104,49 @@ fn our_group_knows_the_engine_by_itself_and_counts_adapters() {
 #[test]
 fn weights_that_are_not_written_keep_their_default() {
     let weights =
-        one_scheduler("weights: { queue: 5, loraAffinity: 0 }").spec.schedulers[0].weights;
-    let scorers: Vec<_> = weights.scorers().collect();
-    assert_eq!(scorers, [("queue", 5), ("kv-cache", 2), ("prefix", 3)]);
+        |text| one_scheduler(text).spec.schedulers[0].weights.scorers().collect::<Vec<_>>();
+    assert_eq!(weights("weights: { queue: 5 }"), [("queue", 5), ("expected-time", 1)]);
+    let text = "policy: reference, weights: { queue: 5 }";
+    assert_eq!(weights(text), [("queue", 5), ("kv-cache", 2), ("prefix", 3)]);
+}
+
+#[test]
+fn the_fields_policy_is_one_setting_away() {
+    let document = one_scheduler("policy: reference, shadow: { policy: wicketgate }");
+    let scheduler = &document.spec.schedulers[0];
+    assert_eq!((scheduler.policy, scheduler.weights), (Policy::Reference, Weights::AWS));
+    let shadow = scheduler.shadow.unwrap();
+    assert_eq!((shadow.policy, shadow.weights), (Policy::Wicketgate, Weights::default()));
+    assert!(document.warnings.is_empty());
+}
+
+#[test]
+fn a_shadow_policy_has_weights_and_a_share_of_its_own() {
+    let shadow = |text: &str| one_scheduler(text).spec.schedulers[0].shadow;
+    assert_eq!(shadow(""), None);
+    let all = shadow("shadow: { weights: { queue: 2, predictedLatency: 0 } }").unwrap();
+    let weights = Weights { queue: 2, predicted_latency: 0, ..Weights::default() };
+    assert_eq!((all.weights, all.share.get()), (weights, 1.0));
+    let part = shadow("weights: { queue: 9 }, shadow: { share: 0.1 }").unwrap();
+    assert_eq!((part.weights, part.share.get()), (Weights::default(), 0.1));
+}
+
+#[test]
+fn a_shadow_policy_that_can_only_agree_is_doubted() {
+    let document = one_scheduler("shadow: { share: 0.5 }");
+    assert_eq!(document.warnings.len(), 1);
+    assert_eq!(document.warnings[0].path, "spec.schedulers[0].shadow");
+}
+
+#[test]
+fn nothing_is_recorded_unless_a_file_is_named() {
+    assert_eq!(one_scheduler("").spec.recording.file, None);
+    let text = format!(
+        "{OURS}spec: {{ discover: [{{ url: 'http://a' }}], recording: {{ file: a.jsonl, rotateBytes: 2MiB }} }}"
+    );
+    let recording = valid(&text).spec.recording;
+    assert_eq!(recording.file.as_deref(), Some(Path::new("a.jsonl")));
+    assert_eq!((recording.rotate_bytes, recording.files_max.get()), (2 << 20, 4));
 }
 
 #[test]

@@ -54,7 +54,7 @@ spec:
     - name: b
       modelName: b
       endpoints: [{ url: http://a:8000/ }, { url: http://b:8000 }]
-      weights: { queue: 0, kvCache: 0, prefix: 0, loraAffinity: 0 }
+      weights: { predictedLatency: 0 }
       env: []
     - name: c
       modelName: c
@@ -112,7 +112,7 @@ fn a_huge_or_deep_document_is_refused() {
     assert!(report_of(&deep).contains("nested deeper than 32 levels"), "{}", report_of(&deep));
     let block: String = (0..100).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
     assert!(report_of(&block).contains("nested deeper than 32 levels"), "{}", report_of(&block));
-    let wide = format!("a: [{}]", "1,".repeat(200_000));
+    let wide = format!("a: [{}]", "1,".repeat(500_000));
     assert!(
         report_of(&wide).contains("too large: more than a gateway can need"),
         "{}",
@@ -121,19 +121,25 @@ fn a_huge_or_deep_document_is_refused() {
 }
 
 #[test]
-fn a_hundred_and_one_schedulers_are_too_many() {
-    let scheduler = |n| {
+fn a_hundred_and_one_schedulers_are_too_many_for_awss_group_only() {
+    let document = |group: &str, where_to: &dyn Fn(usize) -> String| {
+        let scheduler = |n| format!("    - {{ name: s{n}, modelName: m{n}, {} }}\n", where_to(n));
+        let schedulers: String = (0..101).map(scheduler).collect();
         format!(
-            "    - {{ name: s{n}, modelName: m{n}, endpoints: [{{ url: 'http://a:{}' }}] }}\n",
-            n + 1
+            "apiVersion: {group}/v1alpha1\nkind: InferenceGatewayConfig\nmetadata: {{ name: many }}\n\
+             spec:\n  schedulers:\n{schedulers}"
         )
     };
-    let schedulers: String = (0..101).map(scheduler).collect();
-    let head = "apiVersion: gateway.wicketgate.dev/v1alpha1\nkind: InferenceGatewayConfig\nspec:\n  schedulers:\n";
-    assert!(
-        report_of(&format!("{head}{schedulers}"))
-            .contains("has 101 items, at most 100 are allowed")
-    );
+    let aws = document("inference.sagemaker.aws.amazon.com", &|n| {
+        format!("modelSelector: {{ matchLabels: {{ app: a{n} }} }}")
+    });
+    let report = report_of(&aws);
+    assert!(report.contains("has 101 items, at most 100 are allowed"), "{report}");
+    let ours = document("gateway.wicketgate.dev", &|n| {
+        format!("endpoints: [{{ url: 'http://a:{}' }}]", n + 1)
+    });
+    let accepted = config::parse(&ours, "gateway.yaml").unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(accepted.spec.schedulers.len(), 101);
 }
 
 #[test]

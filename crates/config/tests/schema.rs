@@ -40,7 +40,20 @@ fn write_defaults(section: &'static Section, aws: bool, indent: usize, out: &mut
 /// Blocks that are absent by default, so that their defaults cannot be compared with absence, and
 /// what [`minimal`] writes itself.
 fn skipped(key: &str) -> bool {
-    let absent = ["tls", "auth", "podDefaults", "defaultBackend", "configMapRef", "modelSelector"];
+    let absent = [
+        "tls",
+        "auth",
+        "podDefaults",
+        "defaultBackend",
+        "configMapRef",
+        "modelSelector",
+        "shadow",
+        "peers",
+        "global",
+        "flowControl",
+        "cloudWatch",
+        "tracing",
+    ];
     absent.contains(&key) || ["apiVersion", "kind", "metadata", "status"].contains(&key)
 }
 
@@ -134,6 +147,7 @@ fn every_setting_can_be_changed() {
             "prefixIndex",
             "scrape",
             "accessLog",
+            "recording",
         ];
         if !flat.contains(&section) || matches!(field.kind, Kind::Section(_)) {
             return;

@@ -29,6 +29,7 @@ pub(crate) enum Signal {
     Waiting,
     /// Used only if no series of [`Signal::Waiting`] is on the page.
     WaitingFallback,
+    WaitingDeferred,
     Running,
     RunningMax,
     KvUsage,
@@ -91,6 +92,7 @@ static VLLM: Dialect = Dialect {
     rank: b"engine",
     families: &[
         family(b"num_requests_waiting", Signal::Waiting),
+        only(b"num_requests_waiting_by_reason", Signal::WaitingDeferred, b"reason", b"deferred"),
         family(b"num_requests_running", Signal::Running),
         family(b"kv_cache_usage_perc", Signal::KvUsage),
         family(b"gpu_cache_usage_perc", Signal::KvUsageFormer),

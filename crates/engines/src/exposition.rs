@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use memchr::{memchr, memchr2, memchr3};
 
 /// The lines of a page without their ends (`\n` or `\r\n`) and leading blanks.
-pub(crate) fn lines(page: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn lines(page: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = page;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -26,21 +26,21 @@ pub(crate) fn lines(page: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// A line's metric name and what follows it. A line without a blank or brace is all name.
-pub(crate) fn split_name(line: &[u8]) -> (&[u8], &[u8]) {
+pub fn split_name(line: &[u8]) -> (&[u8], &[u8]) {
     line.split_at(memchr3(b'{', b' ', b'\t', line).unwrap_or(line.len()))
 }
 
 /// What follows a name: labels, then a value, then perhaps a timestamp or an exemplar.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Sample<'a> {
+pub struct Sample<'a> {
     /// As written between the braces, so equal series have (nearly always) equal bytes.
-    pub(crate) labels: Labels<'a>,
-    pub(crate) value: f64,
+    pub labels: Labels<'a>,
+    pub value: f64,
 }
 
 impl<'a> Sample<'a> {
     /// `None` if the line is not in the format: unbalanced labels, no value, trailing junk.
-    pub(crate) fn parse(after_name: &'a [u8]) -> Option<Self> {
+    pub fn parse(after_name: &'a [u8]) -> Option<Self> {
         let text = after_name.trim_ascii_start();
         let (labels, rest) = match text {
             [b'{', inner @ ..] => {
@@ -67,7 +67,7 @@ fn number(text: &[u8]) -> Option<f64> {
 
 /// The labels of one series, as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Labels<'a>(pub(crate) &'a [u8]);
+pub struct Labels<'a>(pub &'a [u8]);
 
 impl<'a> Labels<'a> {
     /// Where the closing brace stands; braces and quotes inside values do not count.
@@ -83,12 +83,12 @@ impl<'a> Labels<'a> {
     }
 
     /// The value of `key`, unescaped; `None` if there is no such label.
-    pub(crate) fn get(self, key: &[u8]) -> Option<Cow<'a, [u8]>> {
+    pub fn get(self, key: &[u8]) -> Option<Cow<'a, [u8]>> {
         self.raw(key).map(unescape)
     }
 
     /// The value of `key` as written between its quotes.
-    pub(crate) fn raw(self, key: &[u8]) -> Option<&'a [u8]> {
+    pub fn raw(self, key: &[u8]) -> Option<&'a [u8]> {
         let mut rest = self.0;
         loop {
             let equals = memchr(b'=', rest)?;

@@ -4,7 +4,7 @@
 
 pub mod cadence;
 mod dialect;
-mod exposition;
+pub mod exposition;
 pub mod models;
 mod page;
 

@@ -100,6 +100,7 @@ struct Reading<'a> {
     anomalies: Anomalies,
     waiting: PerRank<'a>,
     waiting_fallback: PerRank<'a>,
+    waiting_deferred: PerRank<'a>,
     running: PerRank<'a>,
     running_max: PerRank<'a>,
     kv_usage: PerRank<'a>,
@@ -122,6 +123,7 @@ impl<'a> Reading<'a> {
             anomalies: Anomalies::default(),
             waiting: PerRank::default(),
             waiting_fallback: PerRank::default(),
+            waiting_deferred: PerRank::default(),
             running: PerRank::default(),
             running_max: PerRank::default(),
             kv_usage: PerRank::default(),
@@ -164,6 +166,7 @@ impl<'a> Reading<'a> {
         let (cells, max) = match signal {
             Signal::Waiting => (&mut self.waiting, REQUESTS_MAX),
             Signal::WaitingFallback => (&mut self.waiting_fallback, REQUESTS_MAX),
+            Signal::WaitingDeferred => (&mut self.waiting_deferred, REQUESTS_MAX),
             Signal::Running => (&mut self.running, REQUESTS_MAX),
             Signal::RunningMax => (&mut self.running_max, REQUESTS_MAX),
             Signal::KvUsage => (&mut self.kv_usage, KV_USAGE_MAX),
@@ -223,6 +226,7 @@ impl<'a> Reading<'a> {
         let metrics = EndpointMetrics {
             engine: self.dialect.engine,
             waiting: waiting.sum().map(quantity),
+            waiting_deferred: self.waiting_deferred.sum().map(quantity),
             running: self.running.sum().map(quantity),
             running_max: self.running_max.sum().map(quantity).filter(|max| *max > 0),
             kv_usage: kv_usage.mean().and_then(|usage| Ratio::new(usage.min(1.0)).ok()),

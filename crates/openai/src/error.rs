@@ -17,6 +17,8 @@ pub struct ErrorObject<'a> {
     pub code: &'a str,
     /// The field of the request that is at fault.
     pub param: Option<&'a str>,
+    /// Why a request is not served now, where that is known more closely: `band-full`.
+    pub reason: Option<&'a str>,
 }
 
 /// What clients branch on; the `type` of the error object.
@@ -78,6 +80,8 @@ struct OpenAiInner<'a> {
     r#type: &'static str,
     param: Option<&'a str>,
     code: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -117,6 +121,7 @@ impl ErrorObject<'_> {
                     r#type: self.kind.as_str(),
                     param: self.param,
                     code: self.code,
+                    reason: self.reason,
                 },
             }),
             Dialect::Anthropic => json(&Anthropic {
@@ -166,6 +171,7 @@ mod tests {
         kind: ErrorKind::NotFound,
         code: "model_not_found",
         param: Some("model"),
+        reason: None,
     };
 
     fn text(bytes: Bytes) -> String {
@@ -185,6 +191,13 @@ mod tests {
             text(MODEL.to_json(Dialect::Tgi)),
             r#"{"error":"no model \"x\"\nhere","error_type":"validation"}"#
         );
+    }
+
+    #[test]
+    fn why_a_request_is_not_served_now_stands_beside_its_code() {
+        let full = ErrorObject { code: "band_full", reason: Some("band-full"), ..MODEL };
+        let text = text(full.to_json(Dialect::OpenAi));
+        assert!(text.ends_with(r#""code":"band_full","reason":"band-full"}}"#), "{text}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod body;
 mod error;
 mod models;
 mod near;
+mod rename;
 mod route;
 mod sse;
 mod stops;
@@ -23,6 +24,7 @@ pub use body::{
 pub use error::{ErrorKind, ErrorObject};
 pub use models::{ModelCard, card, list};
 pub use near::near_names;
+pub use rename::{Rename, holds_model_names, with_model};
 pub use route::{BodyKind, Dialect, Route, RouteError, find, model_id};
 pub use sse::{EventKind, SseReader};
 pub use usage::{Usage, UsageReader};

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use super::View;
-use crate::spec::{Admin, Limits, Listener, ListenerTls, Timeouts};
+use super::auth::secret;
+use crate::spec::{Admin, ClientCa, Limits, Listener, ListenerTls, Timeouts};
 
 pub(super) fn listener(view: View<'_>) -> Listener {
     let default = Listener::default();
@@ -19,11 +20,18 @@ fn listener_tls(view: View<'_>) -> ListenerTls {
     if let Some(address) = view.get("address").parsed() {
         tls.address = address;
     }
+    tls.client_ca = view.get("clientCaFile").word().map(|file| ClientCa {
+        file: PathBuf::from(file),
+        required: view.get("clientCertificates").word() != Some("optional"),
+    });
     tls
 }
 
 pub(super) fn admin(view: View<'_>) -> Admin {
-    Admin { address: view.get("address").parsed().unwrap_or(Admin::default().address) }
+    Admin {
+        address: view.get("address").parsed().unwrap_or(Admin::default().address),
+        token: secret(view.get("token")),
+    }
 }
 
 pub(super) fn limits(view: View<'_>) -> Limits {

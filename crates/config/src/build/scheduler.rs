@@ -3,12 +3,15 @@
 use types::{ModelName, PoolName};
 
 use super::View;
+use super::auth::secret;
 use crate::spec::{
-    AppProtocol, ConfigMapRef, EndpointSpec, EngineType, LabelSelector, PickerImage, RouteTimeout,
-    Saturation, SchedulerSpec, SelectorOperator, SelectorRequirement, Weights,
+    AppProtocol, ConfigMapRef, EndpointSpec, EngineType, LabelSelector, PickerImage, Policy,
+    RouteTimeout, Saturation, SchedulerSpec, SelectorOperator, SelectorRequirement, Shadow,
+    Weights,
 };
 
-pub(super) fn scheduler(view: View<'_>, aws: bool) -> SchedulerSpec {
+/// * `queues`: requests for a full pool wait in the gateway.
+pub(super) fn scheduler(view: View<'_>, aws: bool, queues: bool) -> SchedulerSpec {
     let default = SchedulerSpec::new(
         PoolName::from(view.get("name").word().unwrap_or_default()),
         ModelName::from(view.get("modelName").word().unwrap_or_default()),
@@ -28,7 +31,10 @@ pub(super) fn scheduler(view: View<'_>, aws: bool) -> SchedulerSpec {
             Some("epp") => PickerImage::Epp,
             _ => PickerImage::LlmD,
         },
-        weights: weights(view.get("weights"), aws),
+        policy: policy(view.get("policy")),
+        weights: weights(view, aws),
+        picker_config: None,
+        shadow: view.get("shadow").present().map(shadow),
         config_map_ref: view.get("configMapRef").present().map(config_map_ref),
         replicas: view.get("replicas").integer().unwrap_or(default.replicas),
         route_timeout: match view.get("routeTimeout").duration() {
@@ -37,7 +43,8 @@ pub(super) fn scheduler(view: View<'_>, aws: bool) -> SchedulerSpec {
             Some(limit) => RouteTimeout::After(limit),
         },
         log_level: view.get("logLevel").integer().unwrap_or(default.log_level),
-        saturation: saturation(view.get("saturation")),
+        saturation: saturation(view.get("saturation"), queues),
+        endpoint_api_key: secret(view.get("endpointApiKey")),
         metrics_path: view.get("metricsPath").text().unwrap_or(default.metrics_path),
         name: default.name,
         model_name: default.model_name,
@@ -59,8 +66,17 @@ fn engine_type(view: View<'_>, aws: bool) -> EngineType {
     }
 }
 
+fn policy(view: View<'_>) -> Policy {
+    match view.word() {
+        Some("reference") => Policy::Reference,
+        _ => Policy::Wicketgate,
+    }
+}
+
+/// Those of a scheduler, or of its shadow.
 fn weights(view: View<'_>, aws: bool) -> Weights {
-    let default = if aws { Weights::AWS } else { Weights::default() };
+    let default = if aws { Weights::AWS } else { policy(view.get("policy")).weights() };
+    let view = view.get("weights");
     let weight = |key, default: u32| view.get(key).integer().unwrap_or(default);
     Weights {
         queue: weight("queue", default.queue),
@@ -73,9 +89,16 @@ fn weights(view: View<'_>, aws: bool) -> Weights {
     }
 }
 
-fn saturation(view: View<'_>) -> Saturation {
+/// Only under our own group, hence with our defaults.
+fn shadow(view: View<'_>) -> Shadow {
+    let share = view.get("share").ratio().unwrap_or(Shadow::default().share);
+    Shadow { policy: policy(view.get("policy")), weights: weights(view, false), share }
+}
+
+fn saturation(view: View<'_>, queues: bool) -> Saturation {
+    let default = Saturation::unless_said(queues);
     Saturation {
-        queue_depth: view.get("queueDepth").positive().unwrap_or(Saturation::default().queue_depth),
+        queue_depth: view.get("queueDepth").positive().unwrap_or(default.queue_depth),
         kv_cache_usage: view.get("kvCacheUsage").ratio(),
         concurrency: view.get("concurrency").positive(),
     }
@@ -88,7 +111,7 @@ fn config_map_ref(view: View<'_>) -> ConfigMapRef {
     }
 }
 
-fn selector(view: View<'_>) -> LabelSelector {
+pub(crate) fn selector(view: View<'_>) -> LabelSelector {
     LabelSelector {
         match_labels: view.get("matchLabels").labels(),
         match_expressions: view.get("matchExpressions").items().filter_map(requirement).collect(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use types::Ratio;
+use types::{Priority, Ratio};
 
 use crate::format;
 use crate::node::{Node, Place, Value};
@@ -36,6 +36,10 @@ impl<'a> View<'a> {
 
     pub(crate) fn is_present(self) -> bool {
         self.0.is_some()
+    }
+
+    pub(crate) fn node(self) -> Option<&'a Node> {
+        self.0
     }
 
     /// Where it stands; nowhere if it is absent.
@@ -70,6 +74,15 @@ impl<'a> View<'a> {
         }
     }
 
+    /// A finite number, whole or not.
+    pub(crate) fn number(self) -> Option<f64> {
+        match self.0?.value {
+            Value::Integer(number) => Some(number as f64),
+            Value::Number(number) => Some(number).filter(|number| number.is_finite()),
+            _ => None,
+        }
+    }
+
     pub(crate) fn bytes<T: TryFrom<u64>>(self) -> Option<T> {
         let bytes = match &self.0?.value {
             Value::Integer(number) => u64::try_from(*number).ok()?,
@@ -81,6 +94,11 @@ impl<'a> View<'a> {
 
     pub(crate) fn duration(self) -> Option<Duration> {
         format::duration(self.word()?)
+    }
+
+    /// A name or a number.
+    pub(crate) fn priority(self) -> Option<Priority> {
+        self.integer().map(Priority).or_else(|| Priority::parse(self.word()?))
     }
 
     pub(crate) fn word(self) -> Option<&'a str> {

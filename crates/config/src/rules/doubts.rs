@@ -20,18 +20,23 @@ pub(super) fn check(spec: &Spec, view: View<'_>, report: &mut Report<'_>) {
             Some("use our group's `listener.tls` with certFile and keyFile"),
         );
     }
-    if spec.auth.is_some() {
-        report.warning(
-            Place { width: 1, ..view.get("auth").place() },
-            "spec.auth",
-            "`auth` is checked for form only: `serve` cannot enforce it yet and refuses to start with it",
-            Some("remove it and let something in front of the gateway check the tokens"),
-        );
-    }
     for (index, scheduler) in spec.schedulers.iter().enumerate() {
         let view = view.get("schedulers").item(index);
         let path = format!("spec.schedulers[{index}]");
         weights(scheduler, view.get("weights"), &format!("{path}.weights"), report);
+        let shadow = view.get("shadow");
+        if scheduler.picker_config.is_none()
+            && scheduler.shadow.is_some_and(|shadow| {
+                (shadow.policy, shadow.weights) == (scheduler.policy, scheduler.weights)
+            })
+        {
+            report.warning(
+                Place { width: 1, ..shadow.place() },
+                &format!("{path}.shadow"),
+                "the shadow policy is the one in force: it will always agree",
+                Some("change its `policy` or its `weights`"),
+            );
+        }
         let name = &scheduler.name;
         if scheduler.endpoints.is_empty() && scheduler.model_selector.is_some() {
             report.warning(

@@ -8,10 +8,12 @@ use crate::node::Place;
 use crate::report::Report;
 use crate::spec::Spec;
 
-pub(super) fn check(spec: &Spec, view: View<'_>, report: &mut Report<'_>) {
+pub(crate) fn check(spec: &Spec, view: View<'_>, report: &mut Report<'_>) {
     addresses(spec, view, report);
     bodies(spec, view, report);
     intervals(spec, view, report);
+    peers(spec, view.get("peers"), report);
+    membership(spec, view.get("global"), report);
 }
 
 fn addresses(spec: &Spec, view: View<'_>, report: &mut Report<'_>) {
@@ -78,5 +80,39 @@ fn intervals(spec: &Spec, view: View<'_>, report: &mut Report<'_>) {
         let least = show_duration(least);
         let message = format!("`{key}` must be at least `{lower_key}`, which is {least}");
         report.error(written.place(), &format!("spec.{section}.{key}"), message);
+    }
+}
+
+fn peers(spec: &Spec, view: View<'_>, report: &mut Report<'_>) {
+    let Some(peers) = &spec.peers else { return };
+    if peers.silence < 3 * peers.flush_interval {
+        let written = view.get("silence").present().unwrap_or(view.get("flushInterval"));
+        let message = format!(
+            "`silence` must be at least three times `flushInterval`, which is {}",
+            show_duration(peers.flush_interval)
+        );
+        report.error(written.place(), "spec.peers.silence", message);
+    }
+}
+
+/// Reports tell what a cluster holds: beyond the loopback they are encrypted.
+fn membership(spec: &Spec, view: View<'_>, report: &mut Report<'_>) {
+    let Some(membership) = &spec.global else { return };
+    if membership.tls.is_some() {
+        return;
+    }
+    let routers = view.get("routers");
+    for (index, router) in membership.routers.iter().enumerate() {
+        let host = router.rsplit_once(':').map_or("", |(host, _)| host);
+        let ip = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
+        if host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback()) {
+            continue;
+        }
+        report.error_with_hint(
+            routers.item(index).place(),
+            &format!("spec.global.routers[{index}]"),
+            "without `tls`, reports go to the loopback only",
+            "add `tls: { caFile, certFile, keyFile }`: reports tell prices, load and models",
+        );
     }
 }

@@ -90,22 +90,44 @@ fn allowed_paths(spec: &Spec, view: View<'_>, report: &mut Report<'_>) {
             let message = format!("Duplicate value: \"{text}\"");
             report.error_with_hint(path.place(), &at, message, hint);
         }
-        let name = item.get("scheduler");
-        let Some(text) = name.word() else { continue };
-        let known = || spec.schedulers.iter().map(|scheduler| scheduler.name.as_str());
-        if known().any(|known| known == text) {
-            continue;
-        }
-        let hint = match closest(text, known()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("schedulers: {}", known().collect::<Vec<_>>().join(", ")),
-        };
         let at = format!("spec.allowedPaths[{index}].scheduler");
-        let message = format!("there is no scheduler `{}`", crate::node::shortened(text));
-        report.error_with_hint(name.place(), &at, message, hint);
+        unknown_scheduler(spec, item.get("scheduler"), &at, report);
     }
 }
 
-fn first_in(first: Place, why: &str) -> String {
+/// An error if the text is no scheduler's name; nothing if it is absent.
+pub(super) fn unknown_scheduler(spec: &Spec, name: View<'_>, at: &str, report: &mut Report<'_>) {
+    let Some(text) = name.word() else { return };
+    let known = || spec.schedulers.iter().map(|scheduler| scheduler.name.as_str());
+    if !known().any(|known| known == text) {
+        unknown("scheduler", text, known, name.place(), at, report);
+    }
+}
+
+/// A name that stands for nothing of its kind.
+pub(super) fn unknown<'a, N: Iterator<Item = &'a str>>(
+    kind: &str,
+    text: &str,
+    known: impl Fn() -> N,
+    place: Place,
+    at: &str,
+    report: &mut Report<'_>,
+) {
+    let hint = match closest(text, known()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if known().next().is_none() => format!("the document has no {kind}s"),
+        None => format!("{kind}s: {}", known().collect::<Vec<_>>().join(", ")),
+    };
+    let message = format!("there is no {kind} `{}`", crate::node::shortened(text));
+    report.error_with_hint(place, at, message, hint);
+}
+
+/// The names that clients may write where rewrites stand for them.
+pub(super) fn aliases(spec: &Spec) -> impl Iterator<Item = &str> {
+    let rules = spec.model_rewrites.iter().flat_map(|rewrite| &rewrite.rules);
+    rules.flat_map(|rule| &rule.matches).map(|name| name.as_str())
+}
+
+pub(super) fn first_in(first: Place, why: &str) -> String {
     format!("{why}; first in line {}", first.line)
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::auth::SECRET;
 use super::tables::COUNT;
 use super::{Field, Format, Kind, Section};
 
@@ -13,7 +14,7 @@ const TIB: u64 = 1 << 40;
 pub(super) const WAIT: Kind =
     Kind::Duration { min: Duration::from_millis(1), max: Duration::from_secs(24 * 3600) };
 
-pub(super) static LISTENER: Section = Section {
+pub(crate) static LISTENER: Section = Section {
     fields: &[
         Field::ours(
             "address",
@@ -36,19 +37,37 @@ static LISTENER_TLS: Section = Section {
         Field::ours("keyFile", Kind::Text(Format::File), "Its key, PEM.").required(),
         Field::ours("address", Kind::Text(Format::SocketAddress), "Where it listens.")
             .default("0.0.0.0:8443"),
+        Field::ours(
+            "clientCaFile",
+            Kind::Text(Format::File),
+            "PEM: who may have signed a client's certificate; read again when it changes. Absent: clients show none.",
+        ),
+        Field::ours(
+            "clientCertificates",
+            Kind::choice(&["optional", "required"]),
+            "Whether a client without a certificate gets in. Acts with `clientCaFile` only.",
+        )
+        .default("required"),
     ],
 };
 
-pub(super) static ADMIN: Section = Section {
-    fields: &[Field::ours(
-        "address",
-        Kind::Text(Format::SocketAddress),
-        "Keep it from clients: it is open to whoever reaches it.",
-    )
-    .default("127.0.0.1:9090")],
+pub(crate) static ADMIN: Section = Section {
+    fields: &[
+        Field::ours(
+            "address",
+            Kind::Text(Format::SocketAddress),
+            "Keep it from clients: without a `token` it is open to whoever reaches it.",
+        )
+        .default("127.0.0.1:9090"),
+        Field::ours(
+            "token",
+            Kind::Section(&SECRET),
+            "Asked for as `Authorization: Bearer TOKEN`, save by health paths. Absent: nobody is asked.",
+        ),
+    ],
 };
 
-pub(super) static LIMITS: Section = Section {
+pub(crate) static LIMITS: Section = Section {
     fields: &[
         Field::ours(
             "requestBodyBytesMax",
@@ -141,7 +160,7 @@ pub(super) static LIMITS: Section = Section {
     ],
 };
 
-pub(super) static TIMEOUTS: Section = Section {
+pub(crate) static TIMEOUTS: Section = Section {
     fields: &[
         Field::ours("tlsHandshake", WAIT, "TLS handshake.").default("10s"),
         Field::ours("firstRequest", WAIT, "From accept to the first byte of the first request.")

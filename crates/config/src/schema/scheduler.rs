@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::auth::SECRET;
 use super::tables::{COUNT, PORT};
 use super::{Field, Format, Kind, Section};
 
@@ -54,10 +55,29 @@ pub(super) static SCHEDULER: Section = Section {
             "Where an endpoint's metrics are, below its URL.",
         )
         .default("/metrics"),
+        Field::ours(
+            "endpointApiKey",
+            Kind::Section(&SECRET),
+            "Key that the endpoints ask for, sent as `Authorization: Bearer KEY` with requests, scrapes and model \
+             lists. Goes before `--endpoint-api-key`.",
+        ),
+        POLICY,
         Field::aws(
             "weights",
             Kind::Section(&WEIGHTS),
             "How much each scorer counts. Excludes `configMapRef`.",
+        ),
+        Field::ours(
+            "pickerConfig",
+            Kind::Section(&PICKER_CONFIG),
+            "The `EndpointPickerConfig` of llm-d and the Gateway API Inference Extension, in place of \
+             `policy` and `weights`: see [picker-config.md](picker-config.md).",
+        ),
+        Field::ours(
+            "shadow",
+            Kind::Section(&SHADOW),
+            "A second policy that rates live requests and decides nothing: metrics and \
+             `/debug/decisions` tell how often it agrees and what it would have gained.",
         ),
         Field::ours(
             "saturation",
@@ -87,7 +107,7 @@ pub(super) static SCHEDULER: Section = Section {
             "configMapRef",
             Kind::Section(&CONFIG_MAP_REF),
             "Own picker document in a ConfigMap. Excludes `weights`; outside Kubernetes the default \
-             weights hold.",
+             weights hold, and our group's `pickerConfig` takes the document.",
         )
         .cluster_only(),
         Field::aws("replicas", COUNT, "Picker pods; more than one elect a leader.")
@@ -141,11 +161,21 @@ static REQUIREMENT: Section = Section {
     ],
 };
 
+const POLICY: Field = Field::ours(
+    "policy",
+    Kind::choice(&["wicketgate", "reference"]),
+    "`wicketgate` goes by accounted signals and learned speeds. `reference` is the field's: what the \
+     engines said last, with 2/2/3 for `queue`, `kvCache` and `prefix` unless written.",
+)
+.default("wicketgate");
+
 static WEIGHTS: Section = Section {
     fields: &[
-        Field::aws("queue", WEIGHT, "Few waiting requests.").default("2"),
-        Field::aws("kvCache", WEIGHT, "Free KV cache.").default("2"),
-        Field::aws("prefix", WEIGHT, "The longest part of the prompt already cached.").default("3"),
+        Field::aws("queue", WEIGHT, "Few waiting requests.").default("0").aws_default("2"),
+        Field::aws("kvCache", WEIGHT, "Free KV cache.").default("0").aws_default("2"),
+        Field::aws("prefix", WEIGHT, "The longest part of the prompt already cached.")
+            .default("0")
+            .aws_default("3"),
         Field::aws("lru", WEIGHT, "For prompts cached nowhere: the endpoint that had none for longest. Only with `scheduler: llm-d`.")
             .default("0"),
         Field::aws(
@@ -153,10 +183,39 @@ static WEIGHTS: Section = Section {
             WEIGHT,
             "The adapter is loaded already. Decides nothing where no adapters are.",
         )
-        .default("2")
-        .aws_default("0"),
+        .default("0"),
         Field::aws("runningRequests", WEIGHT, "Few running requests.").default("0"),
-        Field::aws("predictedLatency", WEIGHT, "Short expected time to the first token, by the learned speed of each endpoint.").default("0"),
+        Field::aws("predictedLatency", WEIGHT, "Short expected time to the first token, by the learned speed of each endpoint and adapter.")
+            .default("1")
+            .aws_default("0"),
+    ],
+};
+
+static SHADOW: Section = Section {
+    fields: &[
+        POLICY,
+        Field::ours(
+            "weights",
+            Kind::Section(&WEIGHTS),
+            "How much each scorer counts; the same defaults as in the scheduler's `weights`.",
+        ),
+        Field::ours("share", Kind::Share, "Share of the pool's requests that it rates.")
+            .default("1"),
+    ],
+};
+
+static PICKER_CONFIG: Section = Section {
+    fields: &[
+        Field::ours(
+            "file",
+            Kind::Text(Format::File),
+            "Beside this document unless absolute; read again whenever this one is.",
+        ),
+        Field::ours(
+            "inline",
+            Kind::Opaque,
+            "The document itself, with its `apiVersion` and `kind`.",
+        ),
     ],
 };
 

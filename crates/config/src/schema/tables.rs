@@ -1,9 +1,21 @@
 //! The document's head, and what stands directly below `spec`.
 
+use super::auth::AUTH;
 use super::edge::{ADMIN, LIMITS, LISTENER, TIMEOUTS};
+use super::flow::{FLOW_CONTROL, OBJECTIVE};
+use super::membership::MEMBERSHIP;
+use super::observability::OBSERVABILITY;
+use super::peers::PEERS;
+use super::rate_limits::{RATE_LIMIT, RATE_LIMITS_MAX};
+use super::rewrite::MODEL_REWRITE;
 use super::scheduler::{ENDPOINT, SCHEDULER};
 use super::upstream::{EJECTION, PREFIX_INDEX, RETRY, SCRAPE};
 use super::{Field, Format, Kind, Section};
+
+/// Pools of one process; ten thousand idle ones are measured (`bench/run --figure epp-pools`).
+const SCHEDULERS_MAX: usize = 16_384;
+/// Schedulers that AWS lets one gateway have.
+pub const AWS_SCHEDULERS_MAX: usize = 100;
 
 /// AWS's largest body, 256 MiB.
 pub(crate) const AWS_BODY_BYTES_MAX: i64 = 268_435_456;
@@ -27,7 +39,7 @@ pub(crate) static DOCUMENT: Section = Section {
     ],
 };
 
-static METADATA: Section = Section {
+pub(crate) static METADATA: Section = Section {
     fields: &[
         Field::aws("name", Kind::Text(Format::DnsName), "Names the gateway.")
             .required_by_aws()
@@ -53,8 +65,8 @@ static SPEC: Section = Section {
     fields: &[
         Field::aws(
             "schedulers",
-            Kind::List { item: &Kind::Section(&SCHEDULER), min: 1, max: 100 },
-            "One entry for each model. Our group needs none when `discover` names an endpoint.",
+            Kind::List { item: &Kind::Section(&SCHEDULER), min: 1, max: SCHEDULERS_MAX },
+            "One entry for each model, at most 100 in AWS's group. Our group needs none when `discover` names an endpoint.",
         )
         .required_by_aws(),
         Field::ours(
@@ -86,6 +98,12 @@ static SPEC: Section = Section {
             "Applied to the pods that a cluster runs for this gateway.",
         )
         .cluster_only(),
+        Field::ours(
+            "modelRewrites",
+            Kind::List { item: &Kind::Section(&MODEL_REWRITE), min: 0, max: 1000 },
+            "Other models than those that clients ask for: aliases, canaries, mirrors. See \
+             [canary.md](canary.md).",
+        ),
         Field::ours("listener", Kind::Section(&LISTENER), "Where clients connect."),
         Field::ours(
             "admin",
@@ -93,6 +111,12 @@ static SPEC: Section = Section {
             "Metrics, health and decisions; apart from clients.",
         ),
         Field::ours("limits", Kind::Section(&LIMITS), "How much is taken from clients."),
+        Field::ours(
+            "rateLimits",
+            Kind::List { item: &Kind::Section(&RATE_LIMIT), min: 0, max: RATE_LIMITS_MAX },
+            "How many requests and tokens a tenant, key, model or route may use; 429 beyond. All rules that \
+             apply must let a request pass. See `rate-limits.md`.",
+        ),
         Field::ours("timeouts", Kind::Section(&TIMEOUTS), "How long each step may take."),
         Field::ours(
             "retry",
@@ -107,9 +131,37 @@ static SPEC: Section = Section {
         ),
         Field::ours("scrape", Kind::Section(&SCRAPE), "Reading the endpoints' metrics."),
         Field::ours(
+            "flowControl",
+            Kind::Section(&FLOW_CONTROL),
+            "Requests for a full pool wait here, the most important first and flows in turns. Absent: they are refused with \
+             429. `flowControl: {}` is a good beginning.",
+        ),
+        Field::ours(
+            "objectives",
+            Kind::List { item: &Kind::Section(&OBJECTIVE), min: 0, max: 1000 },
+            "Priorities and targets that requests can name; InferenceObjective in Kubernetes.",
+        ),
+        Field::ours(
+            "peers",
+            Kind::Section(&PEERS),
+            "Other gateways in front of the same endpoints, which share load and prefixes. Absent: none.",
+        ),
+        Field::ours(
+            "global",
+            Kind::Section(&MEMBERSHIP),
+            "Reports to the routers of the global tier, which send requests here. Absent: none. See \
+             [global.md](global.md).",
+        ),
+        Field::ours(
             "accessLog",
             Kind::Section(&ACCESS_LOG),
             "One JSON line for each request, without prompt text.",
+        ),
+        Field::ours(
+            "recording",
+            Kind::Section(&RECORDING),
+            "Traffic written down for `wicketgate replay`: times, lengths and numbered prompt blocks, \
+             never text. JSON lines, readable by the owner alone.",
         ),
         Field::ours(
             "allowedPaths",
@@ -167,65 +219,6 @@ static MANAGED_TLS: Section = Section {
     )],
 };
 
-static AUTH: Section =
-    Section { fields: &[Field::aws("jwt", Kind::Section(&JWT), "JSON web tokens.").required()] };
-
-static JWT: Section = Section {
-    fields: &[
-        Field::aws("provider", Kind::Section(&PROVIDER), "The one issuer of tokens.").required()
-    ],
-};
-
-static PROVIDER: Section = Section {
-    fields: &[
-        Field::aws("name", Kind::Text(Format::Any(253)), "Names the provider.").required(),
-        Field::aws("issuer", Kind::Text(Format::Https), "Must equal the `iss` claim.").required(),
-        Field::aws("remoteJWKS", Kind::Section(&JWKS), "Signing keys.").required(),
-        Field::aws(
-            "audiences",
-            Kind::List { item: &Kind::Text(Format::Any(1024)), min: 0, max: 8 },
-            "Accepted `aud` claims. At least one of `audiences` and `requiredClaims`.",
-        ),
-        Field::aws(
-            "requiredClaims",
-            Kind::List { item: &Kind::Section(&CLAIM), min: 0, max: 16 },
-            "Claims that a token must have.",
-        ),
-    ],
-};
-
-static JWKS: Section = Section {
-    fields: &[Field::aws("uri", Kind::Text(Format::Https), "Where they are fetched.").required()],
-};
-
-static CLAIM: Section = Section {
-    fields: &[
-        Field::aws("name", Kind::Text(Format::Any(253)), "Claim.").required(),
-        Field::aws("valueType", Kind::choice(&["String", "StringArray"]), "Shape of the claim.")
-            .default("String"),
-        Field::aws(
-            "values",
-            Kind::List { item: &Kind::Text(Format::Any(1024)), min: 1, max: 128 },
-            "Accepted values.",
-        )
-        .required(),
-    ],
-};
-
-static OBSERVABILITY: Section = Section {
-    fields: &[Field::aws("metrics", Kind::Section(&METRICS), "OpenTelemetry collector.")],
-};
-
-static METRICS: Section = Section {
-    fields: &[Field::aws(
-        "enabled",
-        Kind::Flag,
-        "Puts a collector beside the pods. The admin port serves `/metrics` either way.",
-    )
-    .default("true")
-    .cluster_only()],
-};
-
 static POD_DEFAULTS: Section = Section {
     fields: &[
         Field::aws("resources", Kind::Opaque, "As in a pod."),
@@ -239,13 +232,35 @@ static POD_DEFAULTS: Section = Section {
     ],
 };
 
-static ACCESS_LOG: Section = Section {
+pub(crate) static ACCESS_LOG: Section = Section {
     fields: &[Field::ours(
         "target",
         Kind::Text(Format::LogTarget),
         "`stdout`, `stderr`, `off`, or a file to append to.",
     )
     .default("stdout")],
+};
+
+static RECORDING: Section = Section {
+    fields: &[
+        Field::ours(
+            "file",
+            Kind::Text(Format::File),
+            "Where to record; what is there already is kept as `.1`. Absent: nothing is recorded.",
+        ),
+        Field::ours(
+            "rotateBytes",
+            Kind::Bytes { min: 1 << 20, max: 1 << 40 },
+            "Size at which the next file begins; the full one becomes `.1`, `.1` becomes `.2`.",
+        )
+        .default("256MiB"),
+        Field::ours(
+            "filesMax",
+            Kind::Integer { min: 1, max: 1000 },
+            "Files in all; the oldest is deleted.",
+        )
+        .default("4"),
+    ],
 };
 
 static ALLOWED_PATH: Section = Section {

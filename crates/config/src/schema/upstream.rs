@@ -4,7 +4,7 @@ use super::edge::WAIT;
 use super::tables::COUNT;
 use super::{Field, Kind, Section};
 
-pub(super) static RETRY: Section = Section {
+pub(crate) static RETRY: Section = Section {
     fields: &[
         Field::ours("budgetRatio", Kind::Share, "Retries as a share of the requests in flight.")
             .default("0.2"),

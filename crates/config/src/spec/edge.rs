@@ -4,6 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::SecretSource;
+
 const KIB: u64 = 1024;
 const MIB: u64 = 1024 * KIB;
 
@@ -24,6 +26,17 @@ pub struct ListenerTls {
     pub key_file: PathBuf,
     /// Default `0.0.0.0:8443`.
     pub address: SocketAddr,
+    /// Set: clients show certificates.
+    pub client_ca: Option<ClientCa>,
+}
+
+/// Whose certificates clients may show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientCa {
+    /// PEM; read again when it changes.
+    pub file: PathBuf,
+    /// Whether a client without one is sent away.
+    pub required: bool,
 }
 
 /// Metrics, health, decisions. Not for clients, hence loopback by default.
@@ -31,6 +44,8 @@ pub struct ListenerTls {
 pub struct Admin {
     /// Default `127.0.0.1:9090`.
     pub address: SocketAddr,
+    /// What it asks for. `None`: it is open.
+    pub token: Option<SecretSource>,
 }
 
 /// What one client, or all together, may make us hold. Each is a most, save
@@ -151,13 +166,13 @@ impl Default for Listener {
 
 impl ListenerTls {
     pub fn new(cert_file: PathBuf, key_file: PathBuf) -> Self {
-        Self { cert_file, key_file, address: any_address(8443) }
+        Self { cert_file, key_file, address: any_address(8443), client_ca: None }
     }
 }
 
 impl Default for Admin {
     fn default() -> Self {
-        Self { address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9090) }
+        Self { address: SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9090), token: None }
     }
 }
 

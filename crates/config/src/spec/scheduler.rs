@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use types::{EndpointAddress, EngineKind, ModelName, PoolName, Ratio};
 
+use super::{FlowControl, SecretSource};
+use crate::picker_config::PickerConfig;
+
 /// One entry of `schedulers`: a pool and its picker.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SchedulerSpec {
@@ -23,7 +26,12 @@ pub struct SchedulerSpec {
     pub app_protocol: AppProtocol,
     pub engine_type: EngineType,
     pub scheduler: PickerImage,
+    pub policy: Policy,
     pub weights: Weights,
+    /// The field's document, which goes before `policy` and `weights`.
+    pub picker_config: Option<PickerConfig>,
+    /// A second policy that rates live requests and decides nothing.
+    pub shadow: Option<Shadow>,
     pub config_map_ref: Option<ConfigMapRef>,
     /// Picker pods of a cluster.
     pub replicas: u32,
@@ -33,6 +41,8 @@ pub struct SchedulerSpec {
     pub saturation: Saturation,
     /// Where an endpoint's metrics are, below its URL. Default `/metrics`.
     pub metrics_path: String,
+    /// Key that the endpoints ask for.
+    pub endpoint_api_key: Option<SecretSource>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -113,11 +123,17 @@ pub enum PickerImage {
     Epp,
 }
 
+/// What a decision goes by, and which weights stand where none are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// Accounted signals; the expected time alone.
+    #[default]
+    Wicketgate,
+    /// The field's: 2/2/3 for queue, KV cache and prefix on what the engines said last.
+    Reference,
+}
+
 /// How much each scorer counts; 0 is off.
-///
-/// Default 2/2/3 for queue, KV cache and prefix (AWS and llm-d alike); the others 0, save
-/// `lora_affinity`, which is 2 under our own group: without adapters it rates every endpoint the
-/// same and so decides nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weights {
     pub queue: u32,
@@ -130,7 +146,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// AWS's defaults, to the letter.
+    /// AWS's defaults, to the letter; llm-d's alike.
     pub const AWS: Self = Self {
         queue: 2,
         kv_cache: 2,
@@ -159,7 +175,33 @@ impl Weights {
 
 impl Default for Weights {
     fn default() -> Self {
-        Self { lora_affinity: 2, ..Self::AWS }
+        Self { queue: 0, kv_cache: 0, prefix: 0, predicted_latency: 1, ..Self::AWS }
+    }
+}
+
+impl Policy {
+    /// The weights that are not written.
+    pub fn weights(self) -> Weights {
+        match self {
+            Self::Wicketgate => Weights::default(),
+            Self::Reference => Weights::AWS,
+        }
+    }
+}
+
+/// A policy on trial: it sees the same candidates as the one in force, and what it would have chosen
+/// is compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shadow {
+    pub policy: Policy,
+    pub weights: Weights,
+    /// Share of the pool's requests that it rates. Default 1.
+    pub share: Ratio,
+}
+
+impl Default for Shadow {
+    fn default() -> Self {
+        Self { policy: Policy::default(), weights: Weights::default(), share: Ratio::ONE }
     }
 }
 
@@ -186,12 +228,23 @@ pub enum RouteTimeout {
 /// endpoints are, and then answers 429.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Saturation {
-    /// Waiting requests. Default 32.
+    /// Waiting requests. Default 32, with flow control [`FlowControl::QUEUE_DEPTH`].
     pub queue_depth: NonZeroU32,
     /// KV-cache use, counted only while requests wait. Off by default.
     pub kv_cache_usage: Option<Ratio>,
     /// Requests in flight through this gateway. Off by default.
     pub concurrency: Option<NonZeroU32>,
+}
+
+impl Saturation {
+    /// What holds where the document says nothing.
+    ///
+    /// * `queues`: requests for a full pool wait in the gateway ([`FlowControl`]).
+    pub fn unless_said(queues: bool) -> Self {
+        let depth = NonZeroU32::new(FlowControl::QUEUE_DEPTH).filter(|_| queues);
+        let default = Self::default();
+        Self { queue_depth: depth.unwrap_or(default.queue_depth), ..default }
+    }
 }
 
 impl Default for Saturation {
@@ -214,13 +267,17 @@ impl SchedulerSpec {
             app_protocol: AppProtocol::default(),
             engine_type: EngineType::default(),
             scheduler: PickerImage::default(),
+            policy: Policy::default(),
             weights: Weights::default(),
+            picker_config: None,
+            shadow: None,
             config_map_ref: None,
             replicas: 2,
             route_timeout: RouteTimeout::default(),
             log_level: 2,
             saturation: Saturation::default(),
             metrics_path: "/metrics".to_owned(),
+            endpoint_api_key: None,
         }
     }
 }

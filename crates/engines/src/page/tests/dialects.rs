@@ -9,6 +9,7 @@ fn vllm_cpu() -> EndpointMetrics {
     EndpointMetrics {
         engine: EngineKind::Vllm,
         waiting: Some(0),
+        waiting_deferred: Some(0),
         running: Some(0),
         kv_usage: ratio(0.0),
         block_size_tokens: Some(128),

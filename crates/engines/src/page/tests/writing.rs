@@ -98,6 +98,16 @@ fn names_are_compared_whole() {
 }
 
 #[test]
+fn requests_set_aside_for_an_adapter_slot_are_told_apart() {
+    let page = read_text(
+        "vllm:num_requests_waiting{engine=\"0\"} 9\n\
+         vllm:num_requests_waiting_by_reason{engine=\"0\",reason=\"capacity\"} 2\n\
+         vllm:num_requests_waiting_by_reason{engine=\"0\",reason=\"deferred\"} 7\n",
+    );
+    assert_eq!((page.metrics.waiting, page.metrics.waiting_deferred), (Some(9), Some(7)));
+}
+
+#[test]
 fn what_an_engine_could_say_and_does_not_is_listed() {
     let page = read_text("vllm:num_requests_running 1\n");
     assert_eq!(page.anomalies.missing, ["waiting", "kv_usage", "cache_config"]);
