@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use types::{ModelName, PoolName};
-use wicketgate_telemetry::metrics::labels::Route;
+use wicketgate_telemetry::metrics::labels::{Label, Route, Signal};
 use wicketgate_telemetry::{AccessLog, BuildInfo, Entry, Metrics, Target};
 
 fn access_log_line(c: &mut Criterion) {
@@ -47,11 +47,28 @@ fn histogram_value(c: &mut Criterion) {
 }
 
 fn page(c: &mut Criterion) {
-    let metrics = Metrics::new(BuildInfo::default());
-    for index in 0..100 {
-        metrics.endpoint(&PoolName::new("llama"), &format!("gpu-{index}:8000"));
+    let pool = PoolName::new("llama");
+    for count in [100, 1000] {
+        let metrics = Metrics::new(BuildInfo::default());
+        for index in 0..count {
+            let endpoint = metrics.endpoint(&pool, &format!("gpu-{index}:8000"));
+            let known = [
+                &endpoint.waiting,
+                &endpoint.running,
+                &endpoint.kv_usage,
+                &endpoint.scrape_age,
+                &endpoint.saturation,
+                &endpoint.prefill_speed,
+                &endpoint.step,
+            ];
+            known.into_iter().for_each(|reading| reading.set(f64::from(index) / 7.0));
+            for signal in Signal::ALL {
+                endpoint.signal_age.of(*signal).set(f64::from(index) / 3.0);
+            }
+        }
+        let name = format!("page of {count} endpoints");
+        c.bench_function(&name, |b| b.iter(|| metrics.encode()));
     }
-    c.bench_function("page of 100 endpoints", |b| b.iter(|| metrics.encode()));
 }
 
 criterion_group!(benches, access_log_line, histogram_value, page);

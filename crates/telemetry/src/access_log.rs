@@ -6,6 +6,7 @@
 
 mod entry;
 mod queue;
+mod schema;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use entry::{ClosedBy, Entry};
+pub use schema::{FIELDS, FieldDoc, markdown};
 
 use crate::metrics::Counter;
 use queue::Queue;

@@ -3,12 +3,13 @@
 //! Whatever a field holds, an event stays one line and sends nothing to a terminal but letters.
 
 use std::io::{self, Write};
+use std::sync::OnceLock;
 
 use tracing::Subscriber;
-use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::{EnvFilter, reload};
 
 use crate::{clock, escape};
 
@@ -25,6 +26,11 @@ pub enum LogError {
     Twice,
 }
 
+type Handle = Box<dyn Fn(Option<EnvFilter>) -> String + Send + Sync>;
+
+/// Changes what is logged, or only tells it. Set by [`init`].
+static FILTER: OnceLock<Handle> = OnceLock::new();
+
 /// Sets the log of this process up.
 ///
 /// * `filter`: a level (`info`) or directives (`info,wicketgate_proxy=debug`).
@@ -32,27 +38,62 @@ pub enum LogError {
 /// # Errors
 /// When `filter` cannot be read, or a log is set up already.
 pub fn init(filter: &str, json: bool) -> Result<(), LogError> {
-    let subscriber = subscriber(filter, json, io::stderr)?;
-    tracing::subscriber::set_global_default(subscriber).map_err(|_| LogError::Twice)
+    let (subscriber, handle) = subscriber(filter, json, io::stderr)?;
+    tracing::subscriber::set_global_default(subscriber).map_err(|_| LogError::Twice)?;
+    FILTER.set(handle).map_err(|_| LogError::Twice)
+}
+
+/// What is logged now, as [`init`] takes it; empty before that.
+pub fn filter() -> String {
+    FILTER.get().map_or_else(String::new, |handle| handle(None))
+}
+
+/// Logs by another filter from now on; gives it back as it was understood.
+///
+/// # Errors
+/// When `filter` cannot be read; then the former stays.
+pub fn set_filter(filter: &str) -> Result<String, LogError> {
+    let parsed = parse(filter)?;
+    Ok(FILTER.get().map_or_else(String::new, |handle| handle(Some(parsed))))
+}
+
+fn parse(filter: &str) -> Result<EnvFilter, LogError> {
+    let error = |source| LogError::Filter { filter: filter.to_owned(), source };
+    EnvFilter::builder().parse(filter).map_err(error)
 }
 
 fn subscriber<W>(
     filter: &str,
     json: bool,
     sink: W,
-) -> Result<Box<dyn Subscriber + Send + Sync>, LogError>
+) -> Result<(Box<dyn Subscriber + Send + Sync>, Handle), LogError>
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
-    let filter = EnvFilter::builder()
-        .parse(filter)
-        .map_err(|source| LogError::Filter { filter: filter.to_owned(), source })?;
     let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+        .with_env_filter(parse(filter)?)
         .with_timer(WallTime)
         .with_ansi(false)
         .with_writer(EscapingWriter(sink));
-    Ok(if json { Box::new(builder.json().finish()) } else { Box::new(builder.finish()) })
+    Ok(if json {
+        let builder = builder.json().with_filter_reloading();
+        let handle = changes(builder.reload_handle());
+        (Box::new(builder.finish()), handle)
+    } else {
+        let builder = builder.with_filter_reloading();
+        let handle = changes(builder.reload_handle());
+        (Box::new(builder.finish()), handle)
+    })
+}
+
+fn changes<S: 'static>(handle: reload::Handle<EnvFilter, S>) -> Handle {
+    Box::new(move |filter| {
+        if let Some(filter) = filter {
+            // Fails only when the subscriber is gone, and with it everything that is logged.
+            let _ = handle.reload(filter);
+        }
+        handle.with_current(ToString::to_string).unwrap_or_default()
+    })
 }
 
 struct WallTime;

@@ -3,10 +3,11 @@ use std::sync::mpsc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use types::{ModelName, PoolName};
+use types::{ModelName, PoolName, Priority, TenantName};
 
 use super::*;
 use crate::metrics::labels::{Outcome, Route};
+use crate::trace::TraceId;
 
 /// Sends what is written, and can be held shut.
 struct Pipe {
@@ -35,18 +36,24 @@ fn line(entry: &Entry<'_>) -> String {
 #[test]
 fn a_full_line_has_this_schema() {
     let (model, pool) = (ModelName::new("llama-8b"), PoolName::new("llama"));
+    let tenant = TenantName::new("team-a");
     let entry = Entry {
         time: UNIX_EPOCH + Duration::from_millis(1_789_715_103_042),
         request_id: "req-1",
+        trace: Some(TraceId(0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736)),
         client: Some(([10, 0, 0, 7], 4711).into()),
+        tenant: Some(&tenant),
         method: "POST",
         route: Route::ChatCompletions,
         model: Some(&model),
+        rewrite: Some("canary"),
         pool: Some(&pool),
         endpoint: Some("gpu-1:8000"),
         status: 502,
         component: Some("endpoint"),
         code: Some("upstream_error"),
+        priority: Some(Priority(-3)),
+        objective: Some("interactive"),
         attempts: 2,
         stream: true,
         bytes_in: 512,
@@ -55,6 +62,7 @@ fn a_full_line_has_this_schema() {
         completion_tokens: Some(20),
         cached_tokens: Some(64),
         ttft: Some(Duration::from_micros(41_007)),
+        predicted: Some(Duration::from_millis(40)),
         duration: Duration::from_micros(1_250_500),
         queue: Some(Duration::ZERO),
         pick: Some(Duration::from_nanos(7_900)),
@@ -66,15 +74,20 @@ fn a_full_line_has_this_schema() {
         json!({
             "time": "2026-09-18T07:05:03.042Z",
             "request_id": "req-1",
+            "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
             "client": "10.0.0.7:4711",
+            "tenant": "team-a",
             "method": "POST",
             "route": "chat_completions",
             "model": "llama-8b",
+            "rewrite": "canary",
             "pool": "llama",
             "endpoint": "gpu-1:8000",
             "status": 502,
             "component": "endpoint",
             "code": "upstream_error",
+            "priority": -3,
+            "objective": "interactive",
             "attempts": 2,
             "stream": true,
             "bytes_in": 512,
@@ -83,6 +96,7 @@ fn a_full_line_has_this_schema() {
             "completion_tokens": 20,
             "cached_tokens": 64,
             "ttft_ms": 41.007,
+            "predicted_ms": 40.0,
             "duration_ms": 1250.5,
             "queue_ms": 0.0,
             "pick_us": 7,
@@ -200,4 +214,17 @@ fn a_file_that_cannot_be_opened_is_an_error_at_the_start() {
 #[test]
 fn a_log_that_is_off_takes_lines_and_writes_none() {
     AccessLog::open(Target::Off, Arc::default()).unwrap().record(&Entry::default());
+}
+
+#[test]
+fn a_line_has_the_keys_of_the_schema_in_its_order_and_the_page_has_them_all() {
+    let text = line(&Entry::default());
+    let mut from = 0;
+    for field in FIELDS {
+        let key = format!("\"{}\":", field.key);
+        let at = text[from..].find(&key).unwrap_or_else(|| panic!("{key} is not in its place"));
+        from += at + key.len();
+        assert!(markdown().contains(&format!("| `{}` |", field.key)), "{}", field.key);
+    }
+    assert_eq!(text.matches("\":").count(), FIELDS.len(), "{text}");
 }

@@ -19,7 +19,7 @@ impl Write for Page {
 fn logged(filter: &str, json: bool, log: impl FnOnce()) -> String {
     let page = Page::default();
     let sink = page.clone();
-    let subscriber = subscriber(filter, json, move || sink.clone()).unwrap();
+    let (subscriber, _) = subscriber(filter, json, move || sink.clone()).unwrap();
     tracing::subscriber::with_default(subscriber, log);
     let bytes = page.0.lock().unwrap().clone();
     String::from_utf8(bytes).unwrap()
@@ -59,4 +59,23 @@ fn the_filter_holds_back_what_it_says() {
 #[test]
 fn a_filter_that_cannot_be_read_is_an_error() {
     assert!(matches!(subscriber("=,=", false, io::sink), Err(LogError::Filter { .. })));
+}
+
+#[test]
+fn the_filter_changes_while_the_process_runs() {
+    for json in [false, true] {
+        let page = Page::default();
+        let sink = page.clone();
+        let (subscriber, change) = subscriber("warn", json, move || sink.clone()).unwrap();
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::debug!("before");
+            assert_eq!(change(Some(parse("debug").unwrap())), "debug");
+            tracing::debug!("meanwhile");
+            assert_eq!(change(Some(parse("warn").unwrap())), "warn");
+            tracing::debug!("after");
+        });
+        let text = String::from_utf8(page.0.lock().unwrap().clone()).unwrap();
+        assert!(text.contains("meanwhile"), "{text}");
+        assert!(!text.contains("before") && !text.contains("after"), "{text}");
+    }
 }

@@ -4,9 +4,10 @@ use std::fmt;
 
 use prometheus_client::encoding::{MetricEncoder, NoLabelSet};
 
-use super::cell::{By, Counter, Gauge, Histogram, Reading};
+use super::cell::{By, Counter, Distribution, Gauge, Histogram, Reading, Seconds};
 use super::labels::Label;
 use crate::names::Metric;
+use crate::names::field::Alias;
 
 type Labels<'a> = &'a [(&'a str, &'a str)];
 
@@ -14,6 +15,7 @@ type Labels<'a> = &'a [(&'a str, &'a str)];
 /// asked for each metric and names all that it has; those that are not wanted do nothing.
 pub(super) struct Series<'e> {
     wanted: &'static Metric,
+    renamed: Option<&'static Alias>,
     encoder: MetricEncoder<'e>,
     result: fmt::Result,
 }
@@ -26,7 +28,17 @@ pub(super) struct Owned<'s, 'e> {
 
 impl<'e> Series<'e> {
     pub(super) fn new(wanted: &'static Metric, encoder: MetricEncoder<'e>) -> Self {
-        Self { wanted, encoder, result: Ok(()) }
+        Self { wanted, renamed: None, encoder, result: Ok(()) }
+    }
+
+    /// The series of the alias's metric, with labels as the alias has them.
+    pub(super) fn under(alias: &'static Alias, encoder: MetricEncoder<'e>) -> Self {
+        Self { wanted: alias.of, renamed: Some(alias), encoder, result: Ok(()) }
+    }
+
+    /// From now on this alias, which has the same name.
+    pub(super) fn rename(&mut self, alias: &'static Alias) {
+        (self.wanted, self.renamed) = (alias.of, Some(alias));
     }
 
     pub(super) fn of<'s>(&'s mut self, owner: Labels<'s>) -> Owned<'s, 'e> {
@@ -55,12 +67,25 @@ impl Owned<'_, '_> {
         }
     }
 
-    pub(super) fn histogram(&mut self, metric: &'static Metric, histogram: &Histogram) {
+    pub(super) fn seconds(&mut self, metric: &'static Metric, seconds: &Seconds) {
         self.write(metric, &[], |series| {
-            let buckets = histogram.buckets();
+            series.encode_counter::<NoLabelSet, f64, f64>(&seconds.get(), None)
+        });
+    }
+
+    pub(super) fn histogram(&mut self, metric: &'static Metric, histogram: &Histogram) {
+        self.buckets(metric, || (histogram.buckets(), histogram.sum().as_secs_f64()));
+    }
+
+    pub(super) fn distribution(&mut self, metric: &'static Metric, distribution: &Distribution) {
+        self.buckets(metric, || (distribution.buckets(), distribution.sum()));
+    }
+
+    fn buckets(&mut self, metric: &'static Metric, read: impl FnOnce() -> (Vec<(f64, u64)>, f64)) {
+        self.write(metric, &[], |series| {
+            let (buckets, sum) = read();
             // Counted from the same reading as the buckets, or a page could contradict itself.
             let count = buckets.iter().map(|(_, count)| count).sum();
-            let sum = histogram.sum().as_secs_f64();
             series.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
         });
     }
@@ -84,11 +109,59 @@ impl Owned<'_, '_> {
         }
     }
 
+    pub(super) fn readings_by<L: Label>(
+        &mut self,
+        metric: &'static Metric,
+        readings: &By<L, Reading>,
+    ) {
+        let key = metric.labels.last().copied().unwrap_or_default();
+        for value in L::ALL {
+            if let Some(number) = readings.of(*value).get() {
+                self.write(metric, &[(key, value.as_str())], |series| series.encode_gauge(&number));
+            }
+        }
+    }
+
+    pub(super) fn seconds_by<L: Label>(
+        &mut self,
+        metric: &'static Metric,
+        seconds: &By<L, Seconds>,
+    ) {
+        let key = metric.labels.last().copied().unwrap_or_default();
+        for value in L::ALL {
+            let sum = seconds.of(*value).get();
+            self.write(metric, &[(key, value.as_str())], |series| {
+                series.encode_counter::<NoLabelSet, f64, f64>(&sum, None)
+            });
+        }
+    }
+
     pub(super) fn gauges_by<L: Label>(&mut self, metric: &'static Metric, gauges: &By<L, Gauge>) {
         let key = metric.labels.last().copied().unwrap_or_default();
         for value in L::ALL {
             let number = gauges.of(*value).get();
             self.write(metric, &[(key, value.as_str())], |series| series.encode_gauge(&number));
+        }
+    }
+
+    pub(super) fn histograms_by<L: Label>(
+        &mut self,
+        metric: &'static Metric,
+        histograms: &By<L, Histogram>,
+    ) {
+        let key = metric.labels.last().copied().unwrap_or_default();
+        for value in L::ALL {
+            let histogram = histograms.of(*value);
+            self.write(metric, &[(key, value.as_str())], |series| {
+                let buckets = histogram.buckets();
+                let count = buckets.iter().map(|(_, count)| count).sum();
+                series.encode_histogram::<NoLabelSet>(
+                    histogram.sum().as_secs_f64(),
+                    count,
+                    &buckets,
+                    None,
+                )
+            });
         }
     }
 
@@ -119,6 +192,15 @@ impl Owned<'_, '_> {
         if series.result.is_err() || !std::ptr::eq(metric, series.wanted) {
             return;
         }
+        if let Some(alias) = series.renamed {
+            let Some(labels) = renamed(alias, self.owner.iter().chain(labels)) else { return };
+            series.result = if labels.is_empty() {
+                value(&mut series.encoder)
+            } else {
+                series.encoder.encode_family(&labels).and_then(|mut one| value(&mut one))
+            };
+            return;
+        }
         series.result = if self.owner.is_empty() && labels.is_empty() {
             value(&mut series.encoder)
         } else {
@@ -126,6 +208,26 @@ impl Owned<'_, '_> {
             series.encoder.encode_family(&all).and_then(|mut one| value(&mut one))
         };
     }
+}
+
+/// The labels as an alias has them; `None` if it does not show this series.
+fn renamed<'a>(
+    alias: &Alias,
+    labels: impl Iterator<Item = &'a (&'a str, &'a str)>,
+) -> Option<Vec<(&'a str, &'a str)>> {
+    let mut out = Vec::new();
+    out.extend(alias.add);
+    for &(key, value) in labels {
+        match alias.only {
+            Some((of, wanted)) if of == key && wanted != value => return None,
+            Some((of, _)) if of == key => {}
+            _ => {
+                let other = alias.labels.iter().find(|(own, _)| *own == key);
+                out.push((other.map_or(key, |(_, theirs)| theirs), value));
+            }
+        }
+    }
+    Some(out)
 }
 
 type NoExemplar = prometheus_client::metrics::exemplar::Exemplar<NoLabelSet, u64>;
