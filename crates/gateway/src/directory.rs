@@ -3,6 +3,8 @@
 //! The directory is the one writer of the [`Catalog`]. It keeps what must survive a reload: each
 //! endpoint's live state, its slot, and the pace of each pool.
 
+mod found;
+mod picker;
 #[cfg(test)]
 mod tests;
 
@@ -13,19 +15,27 @@ use config::{EngineType, RouteTimeout, Spec};
 use engines::models::ServedModel;
 use openai::ModelCard;
 use sched::{EjectionConfig, EndpointState, Profile, RetryConfig, saturation};
-use telemetry::Metrics;
+use telemetry::{Metrics, PoolMetrics};
 use types::{AdapterId, Endpoint, EndpointAddress, EndpointId, ModelName, PoolName, Slot};
 
+use crate::admission::Admission;
 use crate::catalog::{Catalog, Target};
 use crate::member::{Member, PoolMember};
-use crate::pool::{Pace, Pool, PoolSettings};
+use crate::pool::{Pace, Pool, PoolSettings, Secret};
+use crate::rewrite::Rollouts;
+use crate::shadow::Shadow;
 
-/// Which rule chooses endpoints, where it is not the document's weights.
+pub use found::Found;
+use found::FoundEndpoints;
+
+/// Which rule chooses endpoints, where it is not the document's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
-    /// The scorers with the document's weights.
+    /// What each pool's part of the document says.
     #[default]
-    Weights,
+    Document,
+    /// The field's 2/2/3 on what the engines said last.
+    Reference,
     RoundRobin,
     LeastRequest,
 }
@@ -36,18 +46,24 @@ pub(crate) struct Directory {
     members: HashMap<EndpointAddress, Arc<Member>>,
     served: HashMap<EndpointAddress, Vec<ServedModel>>,
     paces: HashMap<PoolName, Arc<Pace>>,
-    pools: Vec<(PoolName, Vec<String>)>,
+    admissions: HashMap<PoolName, Arc<Admission>>,
+    pools: HashMap<PoolName, Vec<String>>,
+    found: FoundEndpoints,
     free_slots: Vec<Slot>,
     next_slot: u16,
     next_id: u32,
     policy: Policy,
+    rollouts: Rollouts,
 }
 
 /// A new catalog and what changed with it.
+#[derive(Default)]
 pub(crate) struct Rebuilt {
     pub(crate) catalog: Catalog,
     /// Slots that were given back: whoever remembers something by slot must forget it.
     pub(crate) freed: Vec<Slot>,
+    /// Queues in which nothing waits any more from now on.
+    pub(crate) dismissed: Vec<Arc<Admission>>,
     /// Things that a person should look at.
     pub(crate) warnings: Vec<String>,
 }
@@ -58,11 +74,14 @@ impl Directory {
             members: HashMap::new(),
             served: HashMap::new(),
             paces: HashMap::new(),
-            pools: Vec::new(),
+            admissions: HashMap::new(),
+            pools: HashMap::new(),
+            found: FoundEndpoints::default(),
             free_slots: Vec::new(),
             next_slot: 0,
             next_id: 0,
             policy,
+            rollouts: Rollouts::default(),
         }
     }
 
@@ -71,6 +90,11 @@ impl Directory {
         let mut members: Vec<_> = self.members.values().cloned().collect();
         members.sort_by_key(|member| member.endpoint.id);
         members
+    }
+
+    /// Endpoints that are known.
+    pub(crate) fn len(&self) -> usize {
+        self.members.len()
     }
 
     /// Notes what an endpoint serves. Whether that is news.
@@ -86,13 +110,24 @@ impl Directory {
         true
     }
 
-    /// Works out the catalog anew.
-    pub(crate) fn rebuild(&mut self, spec: &Spec, metrics: &Metrics) -> Rebuilt {
-        let mut rebuilt =
-            Rebuilt { catalog: Catalog::default(), freed: Vec::new(), warnings: Vec::new() };
-        rebuilt.freed = self.admit_and_dismiss(spec, &mut rebuilt.warnings);
+    /// Notes which endpoints were found, in place of those found before. Whether that is news.
+    pub(crate) fn note_found(&mut self, found: HashMap<PoolName, Arc<[Found]>>) -> bool {
+        self.found.replace(found)
+    }
 
-        let mut plans = planned_by_schedulers(spec);
+    /// Works out the catalog anew.
+    ///
+    /// * `authorization`: what the endpoints of a scheduler ask for, by where its key stands.
+    pub(crate) fn rebuild(
+        &mut self,
+        spec: &Spec,
+        metrics: &Metrics,
+        authorization: Authorization<'_>,
+    ) -> Rebuilt {
+        let mut rebuilt = Rebuilt { catalog: Catalog::default(), ..Rebuilt::default() };
+        rebuilt.freed = self.admit_and_dismiss(spec, authorization, &mut rebuilt.warnings);
+
+        let mut plans = planned_by_schedulers(spec, &self.found, authorization);
         for found in self.planned_by_discovery(spec) {
             // A discovered endpoint joins the scheduler whose model it serves.
             match plans.iter_mut().find(|plan| plan.model == found.model) {
@@ -118,21 +153,66 @@ impl Directory {
         for (plan, pool) in &pools {
             self.claim_names(plan, pool, &mut catalog, &mut rebuilt.warnings);
         }
-        catalog.pools = pools.into_iter().map(|(_, pool)| pool).collect();
+        catalog.set_pools(pools.into_iter().map(|(_, pool)| pool).collect());
+        rebuilt.dismissed = self.dismiss_queues(&catalog);
+        self.rollouts.build(spec, &mut catalog, metrics, &mut rebuilt.warnings);
         self.forget_series(&catalog, metrics);
         rebuilt.catalog = catalog;
         rebuilt
     }
 
+    pub(crate) fn admissions(&self) -> Vec<Arc<Admission>> {
+        self.admissions.values().cloned().collect()
+    }
+
+    /// The queue of a pool, where requests queue at all.
+    fn admission(
+        &mut self,
+        pool: &PoolName,
+        spec: &Spec,
+        metrics: &Arc<PoolMetrics>,
+    ) -> Option<Arc<Admission>> {
+        let settings = spec.flow_control.as_ref()?;
+        let queue = self.admissions.entry(pool.clone()).or_insert_with(|| {
+            Arc::new(Admission::new(pool.clone(), settings.clone(), metrics.clone()))
+        });
+        queue.apply(settings);
+        Some(queue.clone())
+    }
+
+    /// Forgets the queues of pools that are gone or have none any more.
+    fn dismiss_queues(&mut self, catalog: &Catalog) -> Vec<Arc<Admission>> {
+        let kept: HashSet<&PoolName> = catalog
+            .pools
+            .iter()
+            .filter(|pool| pool.admission.is_some())
+            .map(|pool| &pool.name)
+            .collect();
+        let (kept, dismissed): (HashMap<_, _>, HashMap<_, _>) =
+            self.admissions.drain().partition(|(name, _)| kept.contains(name));
+        self.admissions = kept;
+        dismissed.into_values().collect()
+    }
+
     /// Makes members of new endpoints, and lets go of those that no longer stand in the document.
-    fn admit_and_dismiss(&mut self, spec: &Spec, warnings: &mut Vec<String>) -> Vec<Slot> {
+    fn admit_and_dismiss(
+        &mut self,
+        spec: &Spec,
+        authorization: Authorization<'_>,
+        warnings: &mut Vec<String>,
+    ) -> Vec<Slot> {
         let ejection = ejection_config(spec);
-        let named = spec.schedulers.iter().flat_map(|scheduler| &scheduler.endpoints);
-        let wanted: HashSet<&EndpointAddress> =
-            named.chain(&spec.discover).map(|endpoint| &endpoint.url).collect();
+        let replaced: HashSet<EndpointAddress> = self.found.replaced().into_iter().collect();
+        let wanted: HashSet<&EndpointAddress> = spec
+            .schedulers
+            .iter()
+            .flat_map(|scheduler| endpoints_of(scheduler, &self.found))
+            .chain(&spec.discover)
+            .map(|endpoint| &endpoint.url)
+            .collect();
         let mut freed = Vec::new();
         self.members.retain(|address, member| {
-            let stays = wanted.contains(address);
+            let stays = wanted.contains(address) && !replaced.contains(address);
             if !stays {
                 self.served.remove(address);
                 freed.push(member.endpoint.slot);
@@ -141,18 +221,21 @@ impl Directory {
         });
         self.free_slots.extend(&freed);
         for scheduler in &spec.schedulers {
-            for endpoint in &scheduler.endpoints {
+            let key = authorization(scheduler.endpoint_api_key.as_ref());
+            let endpoints: Vec<_> = endpoints_of(scheduler, &self.found).cloned().collect();
+            for endpoint in &endpoints {
                 self.admit(
                     endpoint,
                     &scheduler.metrics_path,
                     scheduler.engine_type,
+                    key.clone(),
                     ejection,
                     warnings,
                 );
             }
         }
         for endpoint in &spec.discover {
-            self.admit(endpoint, METRICS_PATH, EngineType::Auto, ejection, warnings);
+            self.admit(endpoint, METRICS_PATH, EngineType::Auto, None, ejection, warnings);
         }
         freed
     }
@@ -162,6 +245,7 @@ impl Directory {
         spec: &config::EndpointSpec,
         metrics_path: &str,
         engine: EngineType,
+        authorization: Option<Secret>,
         ejection: EjectionConfig,
         warnings: &mut Vec<String>,
     ) {
@@ -169,6 +253,7 @@ impl Directory {
         if let Some(known) = self.members.get(&spec.url)
             && known.metrics_path == metrics_path
             && known.engine == engine
+            && known.authorization == authorization
             && known.endpoint.labels == spec.labels
         {
             return;
@@ -194,7 +279,8 @@ impl Directory {
         };
         let endpoint =
             Endpoint { id, slot, address: spec.url.clone(), labels: spec.labels.clone() };
-        let member = Member::new(endpoint, state, metrics_path.to_owned(), engine);
+        let mut member = Member::new(endpoint, state, metrics_path.to_owned(), engine);
+        member.authorization = authorization;
         self.members.insert(spec.url.clone(), Arc::new(member));
     }
 
@@ -225,11 +311,21 @@ impl Directory {
                 model: ModelName::new(model),
                 adapters: Vec::new(),
                 addresses,
+                policy: config::Policy::default(),
                 weights: config::Weights::default(),
+                picker: spec.discover_picker.clone(),
+                shadow: None,
                 settings: PoolSettings {
-                    saturation: saturation::Config::default(),
+                    saturation: saturation_of(
+                        spec.discover_picker.as_ref(),
+                        saturation_config(
+                            &config::Saturation::unless_said(spec.flow_control.is_some()),
+                            spec.flow_control.as_ref(),
+                        ),
+                    ),
                     h2c: false,
                     route_timeout: None,
+                    authorization: None,
                 },
             })
             .collect()
@@ -249,8 +345,18 @@ impl Directory {
         let mut profile = match self.policy {
             Policy::RoundRobin => Profile::round_robin(),
             Policy::LeastRequest => Profile::least_request(),
-            Policy::Weights => Profile::from_weights(&sched_weights(&plan.weights)),
+            Policy::Reference => Profile::from_weights(&sched::Weights::REFERENCE),
+            Policy::Document => match &plan.picker {
+                Some(config) => picker::profile(config, &members),
+                None => Profile::from_weights(&sched_weights(plan.policy, &plan.weights)),
+            },
         };
+        let shadow = plan.shadow.map(|shadow| {
+            let mut profile = Profile::from_weights(&sched_weights(shadow.policy, &shadow.weights))
+                .with_ejected_max(spec.ejection.share.get());
+            profile.saturation = Some(plan.settings.saturation);
+            Shadow { profile, share: shadow.share.get() }
+        });
         profile = profile.with_ejected_max(spec.ejection.share.get());
         if let Some(limits) = &mut profile.saturation {
             *limits = plan.settings.saturation;
@@ -264,15 +370,18 @@ impl Directory {
             _ => Arc::new(Pace::new(retry)),
         };
         self.paces.insert(plan.name.clone(), pace.clone());
+        let metrics = metrics.pool(&plan.name);
+        let admission = self.admission(&plan.name, spec, &metrics);
         Arc::new(Pool {
             name: plan.name.clone(),
             model: plan.model.clone(),
             members,
             settings: plan.settings.clone(),
-            metrics: metrics.pool(&plan.name),
-            scores_prefix: profile.scorers.iter().any(|weighted| {
-                matches!(weighted.scorer.name(), "prefix" | "no-hit-lru" | "expected-time")
-            }),
+            metrics,
+            admission,
+            scores_prefix: scores_prefix(&profile)
+                || shadow.as_ref().is_some_and(|shadow| scores_prefix(&shadow.profile)),
+            shadow,
             profile: Arc::new(profile),
             pace,
         })
@@ -345,7 +454,7 @@ impl Directory {
 
     /// Removes the metric series of pools and endpoints that are gone.
     fn forget_series(&mut self, catalog: &Catalog, metrics: &Metrics) {
-        let now: Vec<(PoolName, Vec<String>)> = catalog
+        let now: HashMap<PoolName, Vec<String>> = catalog
             .pools
             .iter()
             .map(|pool| {
@@ -355,16 +464,16 @@ impl Directory {
             })
             .collect();
         for (pool, labels) in &self.pools {
-            match now.iter().find(|(name, _)| name == pool) {
+            match now.get(pool) {
                 None => metrics.forget_pool(pool),
-                Some((_, kept)) => {
+                Some(kept) => {
                     for gone in labels.iter().filter(|label| !kept.contains(label)) {
                         metrics.forget_endpoint(pool, gone);
                     }
                 }
             }
         }
-        self.paces.retain(|name, _| now.iter().any(|(pool, _)| pool == name));
+        self.paces.retain(|name, _| now.contains_key(name));
         self.pools = now;
     }
 }
@@ -381,32 +490,101 @@ fn ejection_config(spec: &Spec) -> EjectionConfig {
     }
 }
 
+/// Whether a scorer or a filter asks who holds the prompt.
+fn scores_prefix(profile: &Profile) -> bool {
+    let asks = |name: &str| {
+        matches!(
+            name,
+            "prefix"
+                | "prefix-length"
+                | "prefix-affinity"
+                | "no-hit-lru"
+                | "token-load"
+                | "expected-time"
+        )
+    };
+    profile.scorers.iter().any(|weighted| asks(weighted.scorer.name()))
+        || profile.filters.iter().any(|filter| asks(filter.name()))
+}
+
+/// What a picker's document says of full endpoints goes before what the gateway's says.
+fn saturation_of(
+    picker: Option<&config::PickerConfig>,
+    otherwise: saturation::Config,
+) -> saturation::Config {
+    let said = picker.and_then(picker::saturation).unwrap_or(otherwise);
+    saturation::Config { reserve: otherwise.reserve, ..said }
+}
+
+fn saturation_config(
+    spec: &config::Saturation,
+    flow: Option<&config::FlowControl>,
+) -> saturation::Config {
+    let headroom = flow.map(|flow| flow.headroom).filter(|headroom| headroom.enabled);
+    saturation::Config {
+        reserve: headroom.map(|headroom| saturation::Reserve {
+            stretch: headroom.stretch,
+            share: headroom.share.get(),
+        }),
+        queue_depth: spec.queue_depth.get(),
+        kv_usage: spec.kv_cache_usage.map(types::Ratio::get),
+        in_flight: spec.concurrency.map(Into::into),
+    }
+}
+
+/// Finds what endpoints ask for by where the document says that it stands.
+pub(crate) type Authorization<'a> = &'a dyn Fn(Option<&config::SecretSource>) -> Option<Secret>;
+
 /// A pool to be.
 struct Plan {
     name: PoolName,
     model: ModelName,
     adapters: Vec<ModelName>,
     addresses: Vec<EndpointAddress>,
+    policy: config::Policy,
     weights: config::Weights,
+    /// Goes before `policy` and `weights`.
+    picker: Option<config::PickerConfig>,
+    shadow: Option<config::Shadow>,
     settings: PoolSettings,
 }
 
-fn planned_by_schedulers(spec: &Spec) -> Vec<Plan> {
+/// Those that the document names, then those that were found.
+fn endpoints_of<'a>(
+    scheduler: &'a config::SchedulerSpec,
+    found: &'a FoundEndpoints,
+) -> impl Iterator<Item = &'a config::EndpointSpec> {
+    let named = &scheduler.endpoints;
+    let is_new = |one: &&Found| named.iter().all(|endpoint| endpoint.url != one.endpoint.url);
+    let found = found.of(&scheduler.name).iter().filter(is_new);
+    named.iter().chain(found.map(|one| &one.endpoint))
+}
+
+fn planned_by_schedulers(
+    spec: &Spec,
+    found: &FoundEndpoints,
+    authorization: Authorization<'_>,
+) -> Vec<Plan> {
     spec.schedulers
         .iter()
         .map(|scheduler| Plan {
             name: scheduler.name.clone(),
             model: scheduler.model_name.clone(),
             adapters: scheduler.lora_adapters.clone(),
-            addresses: scheduler.endpoints.iter().map(|endpoint| endpoint.url.clone()).collect(),
+            addresses: endpoints_of(scheduler, found)
+                .map(|endpoint| endpoint.url.clone())
+                .collect(),
+            policy: scheduler.policy,
             weights: scheduler.weights,
+            picker: scheduler.picker_config.clone(),
+            shadow: scheduler.shadow,
             settings: PoolSettings {
-                saturation: saturation::Config {
-                    queue_depth: scheduler.saturation.queue_depth.get(),
-                    kv_usage: scheduler.saturation.kv_cache_usage.map(types::Ratio::get),
-                    in_flight: scheduler.saturation.concurrency.map(Into::into),
-                },
+                saturation: saturation_of(
+                    scheduler.picker_config.as_ref(),
+                    saturation_config(&scheduler.saturation, spec.flow_control.as_ref()),
+                ),
                 h2c: scheduler.app_protocol == config::AppProtocol::H2c,
+                authorization: authorization(scheduler.endpoint_api_key.as_ref()),
                 route_timeout: match scheduler.route_timeout {
                     RouteTimeout::After(duration) => Some(duration),
                     _ => None,
@@ -416,7 +594,7 @@ fn planned_by_schedulers(spec: &Spec) -> Vec<Plan> {
         .collect()
 }
 
-fn sched_weights(weights: &config::Weights) -> sched::Weights {
+fn sched_weights(policy: config::Policy, weights: &config::Weights) -> sched::Weights {
     sched::Weights {
         queue: weights.queue as f32,
         kv_cache: weights.kv_cache as f32,
@@ -425,6 +603,10 @@ fn sched_weights(weights: &config::Weights) -> sched::Weights {
         lora_affinity: weights.lora_affinity as f32,
         no_hit_lru: weights.lru as f32,
         expected_time: weights.predicted_latency as f32,
-        ..sched::Weights::default()
+        session_affinity: 0.0,
+        signals: match policy {
+            config::Policy::Wicketgate => sched::Signals::Accounted,
+            config::Policy::Reference => sched::Signals::Scraped,
+        },
     }
 }

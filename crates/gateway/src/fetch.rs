@@ -28,10 +28,13 @@ pub enum FetchError {
 /// Gets small documents from endpoints: metrics and model lists.
 pub trait Fetch: 'static {
     /// Answers within `timeout` with at most `bytes_max` bytes of body.
+    ///
+    /// * `authorization`: the endpoint's own; `None`: the one that holds for all.
     fn get(
         &self,
         address: &EndpointAddress,
         path: &str,
+        authorization: Option<&str>,
         bytes_max: usize,
         timeout: Duration,
     ) -> impl Future<Output = Result<Fetched, FetchError>>;

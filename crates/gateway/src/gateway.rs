@@ -1,24 +1,35 @@
 //! What all requests share.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
 use config::{Document, Spec};
 use engines::models::ServedModel;
 use openai::Body;
 use prefix::{BlockHash, PrefixIndex};
-use telemetry::{AccessLog, Metrics};
-use tokio::sync::watch;
-use types::EndpointAddress;
+use telemetry::{AccessLog, Metrics, Recorder, Tracer};
+use tokio::sync::{Notify, watch};
+use types::{EndpointAddress, PoolName};
 
+use crate::admission::{Admission, FlowClock};
+use crate::authentication::Door;
 use crate::catalog::{Catalog, Target};
+use crate::clusters::Clusters;
 use crate::decisions::Decisions;
-use crate::directory::{Directory, Policy};
+use crate::directory::{Directory, Found, Policy};
 use crate::exchange::placement::{self, PromptView};
+use crate::live::Live;
 use crate::member::Member;
+use crate::peers::Peering;
+use crate::rate_limits::RateLimits;
+use crate::templates::TemplateDesk;
 use crate::{Refusal, RequestId};
+
+/// Endpoints up to which each one's news reach the catalog at once.
+const REBUILT_AT_ONCE_MAX: usize = 64;
 
 /// The state of one gateway process.
 pub struct Gateway {
@@ -27,14 +38,27 @@ pub struct Gateway {
     directory: Mutex<Directory>,
     /// Counts changes of membership, for those who watch endpoints.
     members_changed: watch::Sender<u64>,
+    /// Set off when an endpoint serves other models than it did.
+    served_news: Notify,
     pub metrics: Metrics,
     pub(crate) access_log: AccessLog,
     pub(crate) index: PrefixIndex,
     pub(crate) decisions: Decisions,
+    pub(crate) live: Live,
+    pub(crate) recorder: OnceLock<Recorder>,
+    pub(crate) tracer: OnceLock<Tracer>,
+    pub(crate) templates: TemplateDesk,
     pub(crate) body_limits: openai::Limits,
+    pub(crate) peering: OnceLock<Peering>,
+    pub(crate) flow_clock: FlowClock,
+    pub(crate) rate_limits: RateLimits,
+    clusters: OnceLock<Arc<Clusters>>,
+    /// Held by copies of requests.
+    pub(crate) copy_bytes: Arc<AtomicU64>,
     process_key: u64,
     /// Fixed while we run: blocks of another size would not be found again.
     block_tokens: u32,
+    pub(crate) door: Door,
     body_bytes: AtomicU64,
     draining: AtomicBool,
 }
@@ -57,18 +81,30 @@ impl Gateway {
         let spec = Arc::new(document.spec.clone());
         let block_tokens = spec.prefix_index.block_tokens.get();
         let bytes_max = usize::try_from(spec.prefix_index.bytes_max).unwrap_or(usize::MAX);
+        let rate_limits = RateLimits::new(&spec, &metrics);
         let gateway = Arc::new(Self {
             catalog: ArcSwap::default(),
             spec: ArcSwap::new(spec),
             directory: Mutex::new(Directory::new(policy)),
             members_changed: watch::Sender::new(0),
+            served_news: Notify::new(),
             metrics,
             access_log,
             index: PrefixIndex::new(prefix::Config { bytes_max }),
             decisions: Decisions::default(),
+            live: Live::new(),
+            recorder: OnceLock::new(),
+            tracer: OnceLock::new(),
+            templates: TemplateDesk::default(),
             body_limits: openai::Limits::default(),
+            peering: OnceLock::new(),
+            flow_clock: FlowClock::default(),
+            rate_limits,
+            clusters: OnceLock::new(),
+            copy_bytes: Arc::default(),
             process_key: placement::process_key(),
             block_tokens,
+            door: Door::default(),
             body_bytes: AtomicU64::new(0),
             draining: AtomicBool::new(false),
         });
@@ -76,24 +112,85 @@ impl Gateway {
         gateway
     }
 
+    /// Makes this gateway a router over clusters. To be called once, before traffic.
+    pub fn use_clusters(&self, clusters: Arc<Clusters>) {
+        clusters.seat(self);
+        // Whoever came first stays: there is one caller.
+        let _ = self.clusters.set(clusters);
+    }
+
+    /// The members, where this gateway is a router over clusters.
+    pub fn clusters(&self) -> Option<&Arc<Clusters>> {
+        self.clusters.get()
+    }
+
+    /// Traces requests from now on. Only the first call counts.
+    pub fn trace_with(&self, tracer: Tracer) {
+        // A second one would leave spans of the first without their parents.
+        let _ = self.tracer.set(tracer);
+    }
+
     /// Puts a new document in force. Requests under way go on with what they were given.
-    pub fn apply(&self, document: &Document) {
+    pub fn apply(self: &Arc<Self>, document: &Document) {
         self.spec.store(Arc::new(document.spec.clone()));
+        self.rate_limits.apply(&document.spec, &self.metrics);
         self.rebuild();
     }
 
+    /// Puts the endpoints in force that were found for each scheduler, in place of those found before.
+    /// They join those that the document names. Whether that changed anything.
+    pub fn set_found(self: &Arc<Self>, found: HashMap<PoolName, Arc<[Found]>>) -> bool {
+        let is_news = self.directory().note_found(found);
+        if is_news {
+            self.rebuild();
+        }
+        is_news
+    }
+
     /// Notes which models an endpoint serves.
-    pub fn note_served(&self, address: &EndpointAddress, models: Vec<ServedModel>) {
+    pub fn note_served(self: &Arc<Self>, address: &EndpointAddress, models: Vec<ServedModel>) {
         let news = self.directory().note_served(address, models);
         if news {
             self.rebuild();
         }
     }
 
-    fn rebuild(&self) {
-        let spec = self.spec.load_full();
+    /// The same; where endpoints are many the catalog follows later, so that thousands that tell one after
+    /// the other make it anew a few times, not thousands of times.
+    pub(crate) fn hear_served(
+        self: &Arc<Self>,
+        address: &EndpointAddress,
+        models: Vec<ServedModel>,
+    ) {
         let mut directory = self.directory();
-        let rebuilt = directory.rebuild(&spec, &self.metrics);
+        let (is_news, are_many) =
+            (directory.note_served(address, models), directory.len() > REBUILT_AT_ONCE_MAX);
+        drop(directory);
+        match is_news {
+            true if are_many => self.served_news.notify_one(),
+            true => self.rebuild(),
+            false => {}
+        }
+    }
+
+    /// Resolves when [`Self::hear_served`] has heard something new since the last time.
+    pub(crate) async fn served_news(&self) {
+        self.served_news.notified().await;
+    }
+
+    /// The queues of all pools.
+    pub(crate) fn admissions(&self) -> Vec<Arc<Admission>> {
+        self.directory().admissions()
+    }
+
+    pub(crate) fn rebuild(self: &Arc<Self>) {
+        let spec = self.spec.load_full();
+        let usage = &spec.observability.usage;
+        self.metrics.usage().set_bounds(usage.tenants_max, usage.tenant_series_max);
+        self.templates.set_pace(spec.observability.prefix_alarm.within);
+        let mut directory = self.directory();
+        let authorization = |source: Option<&_>| self.endpoint_authorization(source);
+        let rebuilt = directory.rebuild(&spec, &self.metrics, &authorization);
         for slot in rebuilt.freed {
             self.index.clear(slot);
         }
@@ -101,7 +198,12 @@ impl Gateway {
             tracing::warn!("{warning}");
         }
         self.catalog.store(Arc::new(rebuilt.catalog));
+        let queues = directory.admissions();
         drop(directory);
+        let now = telemetry::clock::now();
+        rebuilt.dismissed.iter().for_each(|queue| queue.dismiss(self, now));
+        // Endpoints may have come.
+        queues.iter().for_each(|queue| queue.pump(self, now));
         self.members_changed.send_modify(|changes| *changes += 1);
     }
 
@@ -122,13 +224,17 @@ impl Gateway {
         self.directory().members()
     }
 
-    pub(crate) fn members_changed(&self) -> watch::Receiver<u64> {
+    /// Tells whenever endpoints have come or gone.
+    pub fn members_changed(&self) -> watch::Receiver<u64> {
         self.members_changed.subscribe()
     }
 
-    /// Ready: not draining, and at least one pool has an endpoint to send requests to.
+    /// Ready: not draining, at least one pool has an endpoint, or a queue to wait for one, and the keys of
+    /// each issuer of tokens were there once.
     pub fn is_ready(&self) -> bool {
-        !self.is_draining() && self.catalog().pools.iter().any(|pool| !pool.members.is_empty())
+        !self.is_draining()
+            && self.waits_for_keys().is_none()
+            && self.catalog().pools.iter().any(|pool| pool.takes_requests())
     }
 
     pub fn is_draining(&self) -> bool {
@@ -162,7 +268,8 @@ impl Gateway {
         });
     }
 
-    pub(crate) fn block_tokens(&self) -> u32 {
+    /// Tokens of one prefix block; fixed while the process runs.
+    pub fn block_tokens(&self) -> u32 {
         self.block_tokens
     }
 
@@ -174,8 +281,9 @@ impl Gateway {
         session: Option<u64>,
         hashes: &mut Vec<BlockHash>,
     ) -> PromptView {
+        let own_key = self.process_key;
         placement::hash_prompt(
-            self.process_key,
+            self.peering.get().map_or(own_key, |peering| peering.hash_key),
             self.block_tokens(),
             target,
             body,
@@ -199,6 +307,11 @@ impl Gateway {
                 kept.push(hashes);
             }
         });
+    }
+
+    /// Bytes of body that are held now.
+    pub(crate) fn body_bytes(&self) -> u64 {
+        self.body_bytes.load(Ordering::Relaxed)
     }
 
     /// Holds `bytes` of body against the limit over all requests; `None` when it is reached.

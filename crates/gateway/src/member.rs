@@ -1,12 +1,17 @@
 //! An endpoint as the gateway knows it, shared by all pools that contain it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
-use sched::EndpointState;
+use sched::{BusyBook, EndpointState};
 use telemetry::EndpointGauges;
 use tokio::sync::Notify;
-use types::{Endpoint, EngineKind};
+use types::{Endpoint, EngineKind, Timestamp};
+
+use crate::heard::Heard;
+use crate::pool::Secret;
+use crate::prediction::PredictionBook;
+use crate::seen::Seen;
 
 /// One endpoint: who it is, how it does, and how to wake whoever watches it.
 #[derive(Debug)]
@@ -19,10 +24,22 @@ pub struct Member {
     pub metrics_path: String,
     /// The engine that the configuration names; `None`: found out from its metrics.
     pub engine: Option<EngineKind>,
+    /// What it asks for, where it is not what all ask for.
+    pub(crate) authorization: Option<Secret>,
     detected: AtomicU8,
     wake: Notify,
     dozing: AtomicBool,
     doubt: Notify,
+    /// Tokens in one KV block and number of blocks, as last scraped; 0: not known.
+    block_size_tokens: AtomicU32,
+    block_count: AtomicU64,
+    pub(crate) predictions: PredictionBook,
+    /// It listed its models.
+    pub(crate) listed: Heard,
+    /// It answered a request.
+    pub(crate) answered: Heard,
+    pub(crate) seen: Seen,
+    pub(crate) busy: BusyBook,
 }
 
 impl Member {
@@ -38,11 +55,23 @@ impl Member {
             state,
             metrics_path,
             engine,
+            authorization: None,
             detected: AtomicU8::new(0),
             wake: Notify::new(),
             dozing: AtomicBool::new(false),
             doubt: Notify::new(),
+            block_size_tokens: AtomicU32::new(0),
+            block_count: AtomicU64::new(0),
+            predictions: PredictionBook::default(),
+            listed: Heard::default(),
+            answered: Heard::default(),
+            seen: Seen::default(),
+            busy: BusyBook::default(),
         }
+    }
+
+    pub(crate) fn authorization(&self) -> Option<&str> {
+        self.authorization.as_ref().map(|secret| &*secret.0)
     }
 
     /// The engine that the configuration names, else the one that its metrics gave away.
@@ -53,9 +82,29 @@ impl Member {
         })
     }
 
+    /// Looks at what its answers taught of its speed.
+    pub(crate) fn look_at_speed(&self, now: Timestamp) {
+        let speed = self.state.speed(now);
+        if speed.prefill_samples > 0.0 {
+            self.seen.note_prefill_speed(1000.0 / f64::from(speed.prefill_ms_per_token));
+        }
+    }
+
     pub(crate) fn set_engine(&self, engine: EngineKind) {
         let at = ENGINES.iter().position(|known| *known == engine).unwrap_or(0);
         self.detected.store(u8::try_from(at).unwrap_or(0), Ordering::Relaxed);
+    }
+
+    /// Tokens in one block of the engine's KV cache, and its number of blocks.
+    pub(crate) fn blocks(&self) -> Option<(u32, u64)> {
+        let size = self.block_size_tokens.load(Ordering::Relaxed);
+        let count = self.block_count.load(Ordering::Relaxed);
+        (size > 0 && count > 0).then_some((size, count))
+    }
+
+    pub(crate) fn set_blocks(&self, size_tokens: u32, count: u64) {
+        self.block_size_tokens.store(size_tokens, Ordering::Relaxed);
+        self.block_count.store(count, Ordering::Relaxed);
     }
 
     /// The endpoint did not know a model that it should serve: ask it anew.

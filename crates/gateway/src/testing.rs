@@ -10,18 +10,26 @@ use openai::Route;
 use telemetry::{AccessLog, BuildInfo, Metrics, Target};
 use types::{EndpointMetrics, Ratio, Timestamp};
 
-use crate::{Exchange, Gateway, Policy, RequestId, RequestMeta};
+use crate::{Caller, Exchange, Gateway, Policy, RequestId, RequestMeta, Wishes};
 
 /// A gateway in front of what the YAML below `spec:` says.
 pub(crate) fn gateway(spec: &str) -> Arc<Gateway> {
-    let text = format!(
-        "apiVersion: gateway.wicketgate.dev/v1alpha1\nkind: InferenceGatewayConfig\nmetadata: {{ name: test }}\nspec:\n{spec}"
-    );
-    let document = config::parse(&text, "test").unwrap_or_else(|errors| panic!("{errors}"));
+    gateway_of(&document(spec))
+}
+
+pub(crate) fn gateway_of(document: &config::Document) -> Arc<Gateway> {
     let metrics = Metrics::new(BuildInfo { version: "test", revision: "" });
     let dropped = Arc::clone(&metrics.gateway().access_log_dropped_lines);
     let log = AccessLog::open(Target::Off, dropped).unwrap();
-    Gateway::new(&document, Policy::Weights, metrics, log)
+    Gateway::new(document, Policy::Document, metrics, log)
+}
+
+/// A document with this YAML below `spec:`.
+pub(crate) fn document(spec: &str) -> config::Document {
+    let text = format!(
+        "apiVersion: gateway.wicketgate.dev/v1alpha1\nkind: InferenceGatewayConfig\nmetadata: {{ name: test }}\nspec:\n{spec}"
+    );
+    config::parse(&text, "test").unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 /// One pool `chat` for the model `llama` with this many endpoints.
@@ -43,16 +51,38 @@ pub(crate) fn at(seconds: u64) -> Timestamp {
 }
 
 pub(crate) fn exchange(gateway: &Arc<Gateway>) -> Exchange {
-    let meta = RequestMeta {
+    exchange_at(gateway, at(0))
+}
+
+/// A chat that is received at this time.
+pub(crate) fn exchange_at(gateway: &Arc<Gateway>, received: Timestamp) -> Exchange {
+    Exchange::new(gateway.clone(), meta(received))
+}
+
+/// A chat of this session.
+pub(crate) fn exchange_in(gateway: &Arc<Gateway>, session: Option<u64>) -> Exchange {
+    let plain = meta(at(0));
+    Exchange::new(gateway.clone(), RequestMeta { session, ..plain })
+}
+
+fn meta(received: Timestamp) -> RequestMeta {
+    RequestMeta {
         id: RequestId::random(&mut rand::rng()),
         method: Method::POST,
         route: Route::ChatCompletions,
         client: SocketAddr::from((Ipv4Addr::LOCALHOST, 1)),
-        received: at(0),
+        received,
         session: None,
         pool: None,
-    };
-    Exchange::new(gateway.clone(), meta)
+        caller: Caller::anonymous(),
+        wishes: Wishes::default(),
+    }
+}
+
+/// A chat with wishes, received at zero.
+pub(crate) fn exchange_of(gateway: &Arc<Gateway>, caller: Arc<Caller>, wishes: Wishes) -> Exchange {
+    let plain = meta(at(0));
+    Exchange::new(gateway.clone(), RequestMeta { caller, wishes, ..plain })
 }
 
 pub(crate) fn body(model: &str) -> Vec<u8> {

@@ -3,6 +3,9 @@
 //! One task for each endpoint, ended when the endpoint leaves. A slow endpoint delays only its own
 //! scrapes, and a task never has more than one under way.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,7 +18,7 @@ use tokio::task::AbortHandle;
 use types::{EndpointId, EndpointMetrics, EngineKind, Timestamp};
 
 use crate::fetch::{Fetch, FetchError, Fetched};
-use crate::{Gateway, Member};
+use crate::{Gateway, Member, admission};
 
 /// Bytes of a model list.
 const MODELS_BYTES_MAX: usize = 1 << 20;
@@ -24,38 +27,51 @@ const MODELS_INTERVAL: Duration = Duration::from_secs(10);
 /// How often until it has told.
 const MODELS_FIRST_INTERVAL: Duration = Duration::from_millis(500);
 const MODELS_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long news of one endpoint wait for those of others.
+const NEWS_PAUSE: Duration = Duration::from_millis(20);
 
 /// Runs until dropped. Must run inside a `LocalSet`.
 pub async fn watch<F: Fetch>(gateway: Arc<Gateway>, fetch: Rc<F>) {
     let mut watched = Watched::default();
+    watched.clock = Some(tokio::task::spawn_local(admission::keep(gateway.clone())).abort_handle());
     let mut changed = gateway.members_changed();
     loop {
         changed.borrow_and_update();
         watched.follow(&gateway, &fetch);
-        if changed.changed().await.is_err() {
-            return;
+        tokio::select! {
+            outcome = changed.changed() => if outcome.is_err() {
+                return;
+            },
+            () = gateway.served_news() => {
+                tokio::time::sleep(NEWS_PAUSE).await;
+                gateway.rebuild();
+            }
         }
     }
 }
 
-/// The tasks under way, by endpoint.
+/// The tasks under way.
 #[derive(Default)]
-struct Watched(HashMap<EndpointId, (Arc<Member>, Vec<AbortHandle>)>);
+struct Watched {
+    /// By endpoint.
+    members: HashMap<EndpointId, (Arc<Member>, Vec<AbortHandle>)>,
+    clock: Option<AbortHandle>,
+}
 
 impl Watched {
     fn follow<F: Fetch>(&mut self, gateway: &Arc<Gateway>, fetch: &Rc<F>) {
         let members = gateway.members();
-        self.0.retain(|id, (known, tasks)| {
-            let stays = members
-                .iter()
-                .any(|member| member.endpoint.id == *id && Arc::ptr_eq(member, known));
+        let by_id: HashMap<EndpointId, &Arc<Member>> =
+            members.iter().map(|member| (member.endpoint.id, member)).collect();
+        self.members.retain(|id, (known, tasks)| {
+            let stays = by_id.get(id).is_some_and(|member| Arc::ptr_eq(member, known));
             if !stays {
                 tasks.iter().for_each(AbortHandle::abort);
             }
             stays
         });
         for member in members {
-            self.0.entry(member.endpoint.id).or_insert_with(|| {
+            self.members.entry(member.endpoint.id).or_insert_with(|| {
                 let scrapes = tokio::task::spawn_local(scrape(
                     gateway.clone(),
                     member.clone(),
@@ -74,7 +90,8 @@ impl Watched {
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        self.0.values().flat_map(|(_, tasks)| tasks).for_each(AbortHandle::abort);
+        let of_members = self.members.values().flat_map(|(_, tasks)| tasks);
+        of_members.chain(&self.clock).for_each(AbortHandle::abort);
     }
 }
 
@@ -93,7 +110,13 @@ async fn scrape<F: Fetch>(gateway: Arc<Gateway>, member: Arc<Member>, fetch: Rc<
         }
         let begun = clock::now();
         let fetched = fetch
-            .get(&member.endpoint.address, path, engines::PAGE_BYTES_MAX, settings.timeout)
+            .get(
+                &member.endpoint.address,
+                path,
+                member.authorization(),
+                engines::PAGE_BYTES_MAX,
+                settings.timeout,
+            )
             .await;
         let read = read_page(fetched, member.engine);
         let now = clock::now();
@@ -122,6 +145,7 @@ async fn scrape<F: Fetch>(gateway: Arc<Gateway>, member: Arc<Member>, fetch: Rc<
                 Outcome::Failed
             }
         };
+        gateway.pump_pools_of(member.endpoint.id, now);
         let next = cadence.after_scrape(now, outcome, member.state.in_flight(), took);
         wait(&member, &mut cadence, next).await;
     }
@@ -176,13 +200,20 @@ async fn ask_models<F: Fetch>(gateway: Arc<Gateway>, member: Arc<Member>, fetch:
     let mut told = false;
     loop {
         let fetched = fetch
-            .get(&member.endpoint.address, "/v1/models", MODELS_BYTES_MAX, MODELS_TIMEOUT)
+            .get(
+                &member.endpoint.address,
+                "/v1/models",
+                member.authorization(),
+                MODELS_BYTES_MAX,
+                MODELS_TIMEOUT,
+            )
             .await;
         if let Ok(Fetched { status: 200, body }) = fetched
             && let Ok(models) = engines::models::parse(&body)
         {
             told = true;
-            gateway.note_served(&member.endpoint.address, models);
+            member.listed.note(clock::now());
+            gateway.hear_served(&member.endpoint.address, models);
         }
         let interval = if told { MODELS_INTERVAL } else { MODELS_FIRST_INTERVAL };
         tokio::select! {
@@ -206,6 +237,7 @@ impl Gateway {
         if let (Some(size), Some(count)) =
             (page.metrics.block_size_tokens, page.metrics.block_count)
         {
+            member.set_blocks(size, count);
             // The engine's capacity in our own blocks.
             let tokens = u64::from(size).saturating_mul(count);
             self.index.set_capacity(member.endpoint.slot, tokens / u64::from(self.block_tokens()));
@@ -224,6 +256,13 @@ impl Gateway {
         }
     }
 
+    /// An endpoint told more, or fell silent: somebody may have room now.
+    fn pump_pools_of(self: &Arc<Self>, endpoint: EndpointId, now: Timestamp) {
+        let catalog = self.catalog();
+        let queues = catalog.pools_of(endpoint).filter_map(|pool| pool.admission.as_ref());
+        queues.for_each(|queue| queue.pump(self, now));
+    }
+
     fn book_scrape_failure(&self, member: &Member, reason: labels::ScrapeFailure) {
         for gauges in self.gauges_of(member) {
             gauges.scrape_failures.of(reason).inc();
@@ -233,8 +272,8 @@ impl Gateway {
     /// The endpoint's series in each pool that contains it.
     fn gauges_of(&self, member: &Member) -> Vec<Arc<telemetry::EndpointGauges>> {
         let catalog = self.catalog();
-        let pools = catalog.pools.iter();
-        pools
+        catalog
+            .pools_of(member.endpoint.id)
             .filter_map(|pool| pool.member(member.endpoint.id))
             .map(|member| member.gauges.clone())
             .collect()

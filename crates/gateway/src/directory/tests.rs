@@ -1,3 +1,9 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use types::PoolName;
+
+use crate::Found;
 use crate::testing::{at, gateway, pool_of, served};
 
 const TWO_POOLS: &str = r"
@@ -126,4 +132,75 @@ fn a_reload_changes_the_retry_budget_and_keeps_the_pace_of_a_pool_that_stays_as_
     assert!(std::sync::Arc::ptr_eq(&before, &pace(&gateway)));
     gateway.apply(&document("  retry: { budgetFloorPerSecond: 9 }\n"));
     assert_eq!(pace(&gateway).retry.floor_per_second, 9.0);
+}
+
+const SELECTED: &str = r"
+  schedulers:
+  - { name: chat, modelName: llama, modelSelector: { matchLabels: { app: llama } } }
+";
+
+/// One endpoint for the pool `chat` in this place; `instance` tells servers there apart.
+fn found(pool: &str, url: &str, instance: &str) -> HashMap<PoolName, Arc<[Found]>> {
+    let endpoint = config::EndpointSpec::new(url.parse().unwrap());
+    let found = Found { endpoint, instance: instance.into() };
+    HashMap::from([(PoolName::new(pool), Arc::from([found]))])
+}
+
+#[test]
+fn endpoints_that_were_found_serve_beside_those_of_the_document() {
+    let gateway = pool_of(1);
+    assert!(gateway.set_found(found("chat", "http://10.1.0.1:8000", "a")));
+    assert_eq!(gateway.catalog().get("llama").unwrap().pool.members.len(), 2);
+    assert!(gateway.set_found(HashMap::new()));
+    assert_eq!(gateway.catalog().get("llama").unwrap().pool.members.len(), 1);
+}
+
+#[test]
+fn a_pool_of_pods_is_ready_when_the_first_was_found() {
+    let gateway = gateway(SELECTED);
+    assert!(!gateway.is_ready());
+    gateway.set_found(found("chat", "http://10.1.0.1:8000", "a"));
+    assert!(gateway.is_ready());
+}
+
+#[test]
+fn finding_the_same_again_changes_nothing() {
+    let gateway = gateway(SELECTED);
+    gateway.set_found(found("chat", "http://10.1.0.1:8000", "a"));
+    let before = gateway.catalog().pools[0].clone();
+    assert!(!gateway.set_found(found("chat", "http://10.1.0.1:8000", "a")));
+    assert!(std::sync::Arc::ptr_eq(&before, &gateway.catalog().pools[0]));
+}
+
+#[test]
+fn an_endpoint_that_the_document_names_and_somebody_finds_is_one() {
+    let gateway = pool_of(1);
+    gateway.set_found(found("chat", "http://10.0.0.1:8000", "a"));
+    assert_eq!(gateway.catalog().get("llama").unwrap().pool.members.len(), 1);
+}
+
+#[test]
+fn another_server_behind_the_same_address_begins_with_nothing() {
+    let gateway = gateway(SELECTED);
+    let url = "http://10.1.0.1:8000";
+    gateway.set_found(found("chat", url, "a"));
+    gateway.note_served(&url.parse().unwrap(), vec![served("fr", Some("llama"))]);
+    let before = gateway.members()[0].clone();
+    let _credit = before.state.reserve(10, at(0));
+    gateway.set_found(found("chat", url, "b"));
+    let after = gateway.members()[0].clone();
+    assert_ne!(after.endpoint.id, before.endpoint.id);
+    assert_eq!(after.state.in_flight(), 0);
+    assert_eq!(pool_for(&gateway, "fr"), None, "what the old one served is forgotten");
+}
+
+#[test]
+fn what_is_found_for_a_pool_that_does_not_exist_waits_for_it() {
+    let gateway = gateway(SELECTED);
+    gateway.set_found(found("code", "http://10.1.0.1:8000", "a"));
+    assert!(gateway.members().is_empty());
+    gateway.apply(&crate::testing::document(
+        "  schedulers: [{ name: code, modelName: qwen, modelSelector: {} }]\n",
+    ));
+    assert_eq!(gateway.members().len(), 1);
 }

@@ -11,30 +11,54 @@ impl Exchange {
     /// Payload of the answer, as the endpoint sent it, before it goes to the client.
     pub fn payload(&mut self, bytes: &[u8], now: Timestamp) {
         let gap = self.watching.payload(bytes, now);
-        if let Some(first) = gap.first
-            && first
-        {
+        if gap.is_first_token {
             // Only a stream of tokens tells how long the prompt took; a whole answer or an error
             // would teach a wrong speed.
-            let is_first_token =
-                self.watching.is_event_stream() && (200..300).contains(&self.status);
+            let is_of_stream = self.watching.is_event_stream()
+                && !self.watching.opened_with_error()
+                && (200..300).contains(&self.status);
             if let Some(reservation) = &mut self.reservation {
-                if is_first_token {
+                if is_of_stream {
                     reservation.first_token(now);
+                    self.compare_prediction(now);
                 } else {
                     reservation.answered(now);
                 }
             }
+            if let Some(reservation) = &self.reservation {
+                self.batch_at_first = reservation.state().decoding(now);
+            }
+        }
+        if gap.is_first {
+            self.attempt_pays(now);
+        }
+        if gap.is_first {
+            self.note_answered();
+            self.tell_payload(gap.is_first_token, now);
+        }
+        if gap.is_first && !self.gateway.is_recording() {
             self.gateway.give_back_hashes(std::mem::take(&mut self.hashes));
         }
-        if let (Some(target), true) = (&self.target, self.stream) {
-            match (gap.first, gap.since_last) {
-                (Some(true), _) => {
-                    target.pool.metrics.request_ttft.observe(now.since(self.meta.received));
+        if let (Some(target), true, false) = (&self.target, self.stream, self.is_copy()) {
+            let metrics = &target.pool.metrics;
+            match gap.since_last {
+                _ if gap.is_first_token => {
+                    metrics.request_ttft.observe(now.since(self.meta.received));
                 }
-                (_, Some(since)) => target.pool.metrics.stream_gap.observe(since),
-                _ => {}
+                Some(since) => metrics.stream_gap.observe(since),
+                None => {}
             }
+        }
+    }
+
+    /// Holds the time that was foreseen against the one that it took.
+    fn compare_prediction(&self, now: Timestamp) {
+        if let (Some(predicted), Some(current), Some(target)) =
+            (self.predicted(), self.current(), &self.target)
+        {
+            let observed = now.since(self.dispatched);
+            let metrics = &target.pool.metrics;
+            current.member.predictions.compare(predicted, observed, metrics);
         }
     }
 
@@ -62,8 +86,11 @@ impl Exchange {
                 return None;
             }
         };
-        let component =
-            if ending == Ending::Drained { Component::Edge } else { Component::Endpoint };
+        let component = match ending {
+            Ending::Drained => Component::Edge,
+            _ if self.member_name().is_some() => Component::Member,
+            _ => Component::Endpoint,
+        };
         self.error = Some((component, code));
         if !self.watching.is_event_stream() {
             return None;
@@ -75,6 +102,7 @@ impl Exchange {
             kind: crate::refusal::kind_of(status),
             code,
             param: None,
+            reason: None,
         };
         let event = object.to_sse_event(self.meta.route);
         if self.watching.at_event_boundary() {

@@ -1,20 +1,65 @@
 //! What is written down when a request has ended.
 
+use prefix::Answer;
 use telemetry::metrics::labels;
 use telemetry::{Entry, access_log::ClosedBy, clock};
 use types::Timestamp;
 
+use super::journey::Ended;
 use super::{Ending, Exchange};
 use crate::refusal::Component;
 
 impl Exchange {
-    pub(super) fn close_books(&mut self, ending: Ending, now: Timestamp) {
+    pub(super) fn close_books(&mut self, ending: Ending, now: Timestamp) -> labels::Outcome {
         let outcome = self.outcome(ending);
         self.count(ending, outcome, now);
-        self.log(ending, outcome, now);
+        self.correct_belief();
+        self.account(now);
+        let closed_by = match ending {
+            Ending::Complete => ClosedBy::Done,
+            Ending::ClientGone | Ending::ClientSlow => ClosedBy::Client,
+            Ending::Drained | Ending::Refused => ClosedBy::Gateway,
+            _ => ClosedBy::Endpoint,
+        };
+        let ended = Ended { outcome, closed_by, now, wall: clock::wall() };
+        self.log(&ended);
+        self.close_journey(&ended);
+        outcome
     }
 
-    fn outcome(&self, ending: Ending) -> labels::Outcome {
+    /// Tells the prefix index what the endpoint really had of the prompt, where the answer says so.
+    fn correct_belief(&self) {
+        let (Some(usage), Some(current), Some(target)) =
+            (self.watching.usage(), self.current(), &self.target)
+        else {
+            return;
+        };
+        if let (Some(template), Some(cached)) = (self.template, usage.cached_tokens) {
+            self.gateway.templates.answered(template, usage.prompt_tokens, cached);
+        }
+        // Of a prompt with images nobody knows which share of its tokens is text.
+        if self.prompt.blocks == 0 || self.prompt.has_media {
+            return;
+        }
+        let tokens = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let answer = Answer {
+            cached_tokens: usage.cached_tokens.map(tokens),
+            prompt_tokens: tokens(usage.prompt_tokens),
+            estimated_tokens: self.prompt.tokens,
+            block_tokens: self.gateway.block_tokens(),
+            engine_block_tokens: current.member.blocks().map_or(0, |(size, _)| size),
+        };
+        self.gateway.index.correct(current.member.endpoint.slot, &self.belief, &answer);
+        if answer.cached_tokens.is_some() {
+            let block_tokens = u64::from(answer.block_tokens);
+            let believed = u64::from(self.belief.blocks()) * block_tokens;
+            let found = u64::from(answer.found_blocks()) * block_tokens;
+            target.pool.metrics.prefix_tokens_believed.add(believed);
+            target.pool.metrics.prefix_tokens_found.add(found);
+        }
+    }
+
+    pub(super) fn outcome(&self, ending: Ending) -> labels::Outcome {
         match ending {
             Ending::Complete if self.watching.saw_error() => labels::Outcome::EndpointError,
             Ending::Complete | Ending::Refused => match (self.status, self.error) {
@@ -23,7 +68,9 @@ impl Exchange {
                 }
                 (429, _) => labels::Outcome::Shed,
                 (400..500, _) => labels::Outcome::ClientError,
-                (500.., Some((component, _))) if component != Component::Endpoint => {
+                (500.., Some((component, _)))
+                    if !matches!(component, Component::Endpoint | Component::Member) =>
+                {
                     labels::Outcome::GatewayError
                 }
                 (500.., _) => labels::Outcome::EndpointError,
@@ -44,17 +91,25 @@ impl Exchange {
         let metrics = &target.pool.metrics;
         metrics.requests_in_flight.dec();
         metrics.requests.of(route_label(self.meta.route)).of(outcome).inc();
+        // A client that left before an answer is booked as others do: 499.
+        let status = if self.status == 0 { 499 } else { self.status };
+        metrics.responses.of(labels::Code::of(status)).inc();
         metrics.request_duration.observe(now.since(self.meta.received));
         if self.tried > 0 {
             target.pool.pace.completed(now);
         }
         if self.status == 429 {
-            let reason = if self.error.is_some() {
-                labels::Rejection::Saturated
-            } else {
-                labels::Rejection::Endpoint
+            let reason = match (self.dropped, self.error) {
+                (Some(dropped), _) => dropped,
+                (None, Some(_)) => labels::Rejection::Saturated,
+                (None, None) => labels::Rejection::Endpoint,
             };
             metrics.requests_rejected.of(reason).inc();
+            if let (Some(dropped), Some(band), Some(flow)) =
+                (self.dropped, self.band, metrics.flow.get())
+            {
+                flow.shed.of(band).of(dropped).inc();
+            }
         }
         let aborted = match ending {
             Ending::EndpointCut | Ending::EndpointMalformed | Ending::EndpointUnfinished => {
@@ -74,6 +129,8 @@ impl Exchange {
             metrics.input_tokens.add(usage.prompt_tokens);
             metrics.output_tokens.add(usage.completion_tokens);
             metrics.cached_input_tokens.add(usage.cached_tokens.unwrap_or(0));
+            metrics.request_input_tokens.observe(usage.prompt_tokens as f64);
+            metrics.request_output_tokens.observe(usage.completion_tokens as f64);
         } else if let Some(events) = self.watching.content_events() {
             // No usage: cut short, or not asked for. The events are what the client got.
             metrics.output_tokens.add(events);
@@ -83,28 +140,35 @@ impl Exchange {
             |usage| usage.completion_tokens,
         );
         if self.stream
-            && let (Some(first), Some(last)) = (self.watching.first, self.watching.last)
+            && let (Some(first), Some(last)) = (self.watching.first_token, self.watching.last)
             && let Ok(gaps @ 1..) = u32::try_from(tokens.saturating_sub(1))
         {
             metrics.time_per_output_token.observe(last.since(first) / gaps);
         }
     }
 
-    fn log(&self, ending: Ending, outcome: labels::Outcome, now: Timestamp) {
+    /// A client that left before an answer is booked as others do: 499.
+    pub(super) fn status_shown(&self) -> u16 {
+        if self.status == 0 { 499 } else { self.status }
+    }
+
+    fn log(&self, ended: &Ended) {
         let usage = self.watching.usage();
-        let duration = now.since(self.meta.received);
+        let duration = ended.now.since(self.meta.received);
         let current = self.current();
         self.gateway.access_log.record(&Entry {
-            time: clock::wall() - duration,
+            time: ended.wall - duration,
             request_id: self.meta.id.as_str(),
+            trace: self.trace_id(),
+            tenant: Some(&self.meta.caller.tenant),
             client: Some(self.meta.client),
             method: self.meta.method.as_str(),
             route: route_label(self.meta.route),
             model: self.target.as_ref().map(|target| &target.name),
+            rewrite: self.rewrite_name(),
             pool: self.target.as_ref().map(|target| &target.pool.name),
             endpoint: current.map(|current| current.member.authority.as_str()),
-            // A client that left before an answer is booked as others do: 499.
-            status: if self.status == 0 { 499 } else { self.status },
+            status: self.status_shown(),
             component: self.error.map(|(component, _)| component.as_str()),
             code: self.error.map(|(_, code)| code),
             attempts: u32::try_from(self.tried).unwrap_or(u32::MAX),
@@ -114,27 +178,21 @@ impl Exchange {
             prompt_tokens: usage.map(|usage| usage.prompt_tokens),
             completion_tokens: usage.map(|usage| usage.completion_tokens),
             cached_tokens: usage.and_then(|usage| usage.cached_tokens),
-            ttft: self
-                .watching
-                .first
-                .filter(|_| self.stream)
-                .map(|first| first.since(self.meta.received)),
+            ttft: self.ttft(),
+            predicted: self.predicted(),
             duration,
-            queue: None,
+            priority: self.priority_in_force(),
+            objective: self.objective_shown(),
+            queue: self.waited(ended.now),
             pick: self.pick_took,
-            outcome,
-            closed_by: match ending {
-                Ending::Complete => ClosedBy::Done,
-                Ending::ClientGone | Ending::ClientSlow => ClosedBy::Client,
-                Ending::Drained | Ending::Refused => ClosedBy::Gateway,
-                _ => ClosedBy::Endpoint,
-            },
+            outcome: ended.outcome,
+            closed_by: ended.closed_by,
         });
     }
 }
 
 /// A route as a label.
-pub(crate) fn route_label(route: openai::Route) -> labels::Route {
+pub(super) fn route_label(route: openai::Route) -> labels::Route {
     use openai::Route;
     match route {
         Route::ChatCompletions => labels::Route::ChatCompletions,

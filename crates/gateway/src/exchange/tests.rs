@@ -1,8 +1,11 @@
+mod beliefs;
+mod journeys;
+
 use openai::Route;
 use telemetry::metrics::labels;
 
 use super::*;
-use crate::testing::{at, body, exchange, gateway, in_flight, pool_of, scrape};
+use crate::testing::{at, body, exchange, exchange_at, gateway, in_flight, pool_of, scrape};
 
 fn placed(gateway: &Arc<Gateway>) -> Exchange {
     let mut exchange = exchange(gateway);
@@ -262,7 +265,9 @@ fn an_answer_without_usage_still_counts_what_the_client_got() {
 fn explaining_reserves_nothing_and_names_every_candidate() {
     let gateway = pool_of(3);
     scrape(&gateway, 0, 0, 0.2);
-    let view = gateway.explain(Route::ChatCompletions, &body("llama"), at(1)).unwrap();
+    let view = gateway
+        .explain(Route::ChatCompletions, &body("llama"), &Default::default(), at(1))
+        .unwrap();
     assert_eq!(view.candidates.len(), 3);
     assert_eq!(view.order.len(), 3);
     assert!(view.candidates.iter().all(|candidate| candidate.scores.len() == view.scorers.len()));
@@ -312,6 +317,8 @@ fn an_endpoint_that_was_seen_to_be_slow_gets_less_where_expected_time_is_weighed
         late += u32::from(is_slow && round >= 40);
     }
     assert!(late <= 4, "{late} of the last 40 went to the slow one");
-    let view = gateway.explain(Route::ChatCompletions, &body("llama"), at(900)).unwrap();
+    let view = gateway
+        .explain(Route::ChatCompletions, &body("llama"), &Default::default(), at(900))
+        .unwrap();
     assert!(view.candidates.iter().all(|candidate| candidate.predicted_ttft_ms.is_some()));
 }

@@ -10,9 +10,13 @@ use types::Timestamp;
 pub(super) struct Watching {
     reader: Reader,
     pub(super) bytes_out: u64,
-    pub(super) first: Option<Timestamp>,
+    first: Option<Timestamp>,
+    /// When the first payload came that may be of a token.
+    pub(super) first_token: Option<Timestamp>,
     pub(super) last: Option<Timestamp>,
     must_end: bool,
+    /// Events come before the prompt is computed: `response.created` and the like.
+    has_preamble: bool,
 }
 
 #[derive(Debug, Default)]
@@ -26,8 +30,10 @@ enum Reader {
 
 /// When payload came.
 pub(super) struct Gap {
-    /// `Some(true)`: it is the first.
-    pub(super) first: Option<bool>,
+    /// It is the first.
+    pub(super) is_first: bool,
+    /// It brings the first token.
+    pub(super) is_first_token: bool,
     pub(super) since_last: Option<Duration>,
 }
 
@@ -42,6 +48,7 @@ impl Watching {
         } else {
             Reader::Nothing
         };
+        self.has_preamble = route == Route::Responses && self.is_event_stream();
         self.must_end = is_ok
             && matches!(
                 route,
@@ -63,11 +70,20 @@ impl Watching {
         }
         let since_last = self.last.map(|last| now.since(last));
         self.last = Some(now);
-        let first = self.first.is_none();
-        if first {
-            self.first = Some(now);
+        let is_first = self.first.is_none();
+        self.first.get_or_insert(now);
+        let is_first_token = self.first_token.is_none() && self.is_past_preamble();
+        if is_first_token {
+            self.first_token = Some(now);
         }
-        Gap { first: Some(first), since_last }
+        Gap { is_first, is_first_token, since_last }
+    }
+
+    fn is_past_preamble(&self) -> bool {
+        match &self.reader {
+            Reader::Events(reader) if self.has_preamble => reader.content_events() > 0,
+            _ => true,
+        }
     }
 
     pub(super) fn is_event_stream(&self) -> bool {
