@@ -38,6 +38,13 @@ impl Answer {
         write_field(&mut self.lines, name.as_bytes(), value.as_bytes());
     }
 
+    pub(crate) fn with_fields(mut self, fields: &[(&str, String)]) -> Self {
+        for (name, value) in fields {
+            self.field(name, value);
+        }
+        self
+    }
+
     pub(crate) fn closing(mut self) -> Self {
         self.close = true;
         self

@@ -8,7 +8,7 @@ use gateway::{Fetch, FetchError, Fetched};
 use types::{EndpointAddress, EndpointId};
 
 use crate::timer::{Timer, deadline_in};
-use crate::upstream::{HeadFault, Http1Body, Pool, Progress, exchange};
+use crate::upstream::{HeadFault, Http1Body, Means, Pool, Progress, UpstreamTls, exchange};
 
 /// Idle connections of questions are kept for as long as engines do (uvicorn: 5 s).
 const IDLE_MAX: Duration = Duration::from_secs(3);
@@ -24,6 +24,11 @@ impl Fetcher {
     pub fn new(authorization: Option<Rc<str>>) -> Self {
         Self { connections: Pool::default(), authorization }
     }
+
+    /// The same for gateways of other clusters.
+    pub fn far(tls: Option<UpstreamTls>) -> Self {
+        Self { connections: Pool::new(Means { tls, is_far: true }), authorization: None }
+    }
 }
 
 impl Fetch for Fetcher {
@@ -31,6 +36,7 @@ impl Fetch for Fetcher {
         &self,
         address: &EndpointAddress,
         path: &str,
+        authorization: Option<&str>,
         bytes_max: usize,
         timeout: Duration,
     ) -> Result<Fetched, FetchError> {
@@ -38,7 +44,10 @@ impl Fetch for Fetcher {
         let deadline = deadline_in(timeout);
         let mut whole = Timer::default();
         whole
-            .within(deadline, self.get_untimed(address, path, bytes_max, timeout, &mut timer))
+            .within(
+                deadline,
+                self.get_untimed(address, path, authorization, bytes_max, timeout, &mut timer),
+            )
             .await
             .unwrap_or(Err(FetchError::Timeout))
     }
@@ -49,6 +58,7 @@ impl Fetcher {
         &self,
         address: &EndpointAddress,
         path: &str,
+        authorization: Option<&str>,
         bytes_max: usize,
         timeout: Duration,
         timer: &mut Timer,
@@ -59,7 +69,7 @@ impl Fetcher {
             address.path_prefix(),
             address.authority()
         );
-        if let Some(authorization) = &self.authorization {
+        if let Some(authorization) = authorization.or(self.authorization.as_deref()) {
             head.push_str(&format!("authorization: {authorization}\r\n"));
         }
         head.push_str("\r\n");

@@ -25,9 +25,19 @@ pub(crate) enum Class {
     Upgrade,
     Expect,
     Authorization,
+    /// `x-api-key`.
+    XApiKey,
+    /// `api-key`.
+    ApiKey,
+    Cookie,
     RequestId,
     RetryAfter,
     SessionId,
+    /// The trace and the span that a request belongs to.
+    TraceParent,
+    /// Travel with it, within bounds.
+    TraceState,
+    Baggage,
     /// Says which server software answered; not passed to clients.
     Server,
 }
@@ -64,9 +74,15 @@ pub(crate) fn class_of(name: &[u8]) -> Class {
         (7, Some(b'u')) if is("upgrade") => Class::Upgrade,
         (6, Some(b'e')) if is("expect") => Class::Expect,
         (13, Some(b'a')) if is("authorization") => Class::Authorization,
+        (9, Some(b'x')) if is("x-api-key") => Class::XApiKey,
+        (7, Some(b'a')) if is("api-key") => Class::ApiKey,
+        (6, Some(b'c')) if is("cookie") => Class::Cookie,
         (12, Some(b'x')) if is("x-request-id") => Class::RequestId,
         (12, Some(b'x')) if is("x-session-id") => Class::SessionId,
         (11, Some(b'r')) if is("retry-after") => Class::RetryAfter,
+        (11, Some(b't')) if is("traceparent") => Class::TraceParent,
+        (10, Some(b't')) if is("tracestate") => Class::TraceState,
+        (7, Some(b'b')) if is("baggage") => Class::Baggage,
         (6, Some(b's')) if is("server") => Class::Server,
         (10, Some(b'k')) if is("keep-alive") => Class::HopByHop,
         (2, Some(b't')) if is("te") => Class::HopByHop,
@@ -134,6 +150,28 @@ impl Fields {
 
     pub(crate) fn get_str(&self, class: Class) -> Option<&str> {
         self.get(class).and_then(|value| std::str::from_utf8(value).ok())
+    }
+
+    /// The value of the first field of this name, in lower case (for names without a class).
+    pub(crate) fn find(&self, name: &str) -> Option<&[u8]> {
+        let is_named = |field: &&Field| self.name(field).eq_ignore_ascii_case(name.as_bytes());
+        self.fields.iter().find(is_named).map(|field| self.value(field))
+    }
+
+    /// Drops every field of this name, in lower case.
+    pub(crate) fn remove(&mut self, name: &str) {
+        let bytes = &self.bytes;
+        self.fields.retain(|field| {
+            let own = &bytes[field.name.start as usize..field.name.end as usize];
+            !own.eq_ignore_ascii_case(name.as_bytes())
+        });
+    }
+
+    /// The value of a [`Class::Control`] field, by its lower-case name.
+    pub(crate) fn control(&self, name: &str) -> Option<&str> {
+        let mut fields = self.fields.iter().filter(|field| field.class == Class::Control);
+        let found = fields.find(|field| self.name(field).eq_ignore_ascii_case(name.as_bytes()))?;
+        std::str::from_utf8(self.value(found)).ok()
     }
 
     pub(crate) fn count(&self, class: Class) -> usize {

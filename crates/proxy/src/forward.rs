@@ -1,6 +1,8 @@
 //! Traffic: from a client's request to an endpoint's answer.
 
 mod attempt;
+mod certified;
+mod copies;
 mod refusals;
 
 use std::cell::Cell;
@@ -10,11 +12,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use gateway::{Component, Exchange, Gateway, Refusal, RequestId, RequestMeta};
-use openai::{BodyKind, Dialect, Route};
+use gateway::{
+    Caller, Certificate, Component, Exchange, Gateway, Placed, Presented, Refusal, RequestId,
+    RequestMeta, Wishes,
+};
+use openai::{BodyKind, Dialect, Rename, Route};
 use rand::SeedableRng;
 use telemetry::clock;
 use telemetry::metrics::labels;
+use telemetry::trace::Step;
+use tokio::sync::mpsc;
 use types::PoolName;
 
 use crate::answer::{Answer, AnswerBody};
@@ -25,8 +32,10 @@ use crate::relay::{Relay, StreamTimes};
 use crate::rewrite::answer_lines;
 use crate::settings::Settings;
 use crate::timer::Timer;
-use crate::upstream::{H2cPool, Pool};
+use crate::tracing::{parent_of, wants_timing};
+use crate::upstream::{H2cPool, Means, Pool, ResponseHead};
 use attempt::Begun;
+pub(crate) use certified::Certified;
 pub(crate) use refusals::error_answer;
 use refusals::{check_media_type, route_refusal, too_many_bytes};
 
@@ -40,6 +49,9 @@ pub(crate) struct Traffic {
     /// Sent to endpoints as `Authorization`.
     endpoint_authorization: Option<Rc<str>>,
     rng: Cell<Option<rand_pcg::Pcg64Mcg>>,
+    copies: mpsc::Sender<copies::Job>,
+    /// Taken by whoever sends them.
+    copies_to_send: Cell<Option<mpsc::Receiver<copies::Job>>>,
 }
 
 /// A request that was let in.
@@ -53,9 +65,11 @@ impl Traffic {
         gateway: Arc<Gateway>,
         memory_bytes: Option<u64>,
         endpoint_authorization: Option<Rc<str>>,
+        means: Means,
     ) -> Self {
         let rng = Cell::new(Some(rand_pcg::Pcg64Mcg::from_rng(&mut rand::rng())));
-        let connections = Pool::default();
+        let connections = Pool::new(means);
+        let (copies, copies_to_send) = copies::channel();
         Self {
             gateway,
             connections,
@@ -63,6 +77,8 @@ impl Traffic {
             memory_bytes,
             endpoint_authorization,
             rng,
+            copies,
+            copies_to_send: Cell::new(Some(copies_to_send)),
         }
     }
 
@@ -94,23 +110,35 @@ impl Traffic {
         let Begun { head, source, held } = begun;
         let retry_after =
             exchange.retry_after_if_missing(head.fields.get(Class::RetryAfter).is_some());
-        let exposed =
-            self.gateway.spec().expose_decision.then(|| exchange.endpoint_label()).flatten();
+        let exposed = if self.gateway.spec().expose_decision {
+            exchange.decision_fields()
+        } else {
+            Vec::new()
+        };
+        let now = clock::now();
+        let mut told = exchange.told_fields(now);
+        told.extend(exchange.server_timing(now).map(|timing| ("server-timing", timing)));
         let lines = answer_lines(
             &head,
             exchange.id(),
             exchange.is_event_stream(),
             retry_after,
-            exposed.as_deref(),
+            exchange.member_name(),
+            &exposed,
+            &told,
         );
         if let Some((status, body)) = exchange.opening_error(&held) {
             // A stream that begins with an error is an error with a status, while we still can.
-            let mut answer = Answer::new(status, "application/json", body);
+            let mut answer = Answer::new(status, "application/json", body).with_fields(&told);
             answer.field("x-request-id", exchange.id().as_str());
             answer.field("x-wicketgate-component", Component::Endpoint.as_str());
+            if let Some(member) = exchange.member_name() {
+                answer.field(gateway::MEMBER, member);
+            }
             exchange.failed_in_band(status, clock::now());
             return answer;
         }
+        let rename = rename(&exchange, &head);
         let times = self.stream_times(&exchange);
         if source.ended() && !exchange.stream_is_unfinished() {
             // All of it is here already: one write, and nothing to keep.
@@ -118,11 +146,11 @@ impl Traffic {
             return Answer {
                 status: head.status,
                 lines,
-                body: AnswerBody::Full(held.into()),
+                body: AnswerBody::Full(renamed(held.into(), rename)),
                 close: false,
             };
         }
-        let relay = Relay::new(source, exchange, held.into(), times);
+        let relay = Relay::new(source, exchange, held.into(), times, rename);
         Answer {
             status: head.status,
             lines,
@@ -165,32 +193,43 @@ impl Traffic {
         }
     }
 
-    fn models(&self, route: Route, head: &RequestHead) -> Result<Bytes, Refusal> {
+    fn models(&self, route: Route, head: &RequestHead, of: &Caller) -> Result<Bytes, Refusal> {
         let catalog = self.gateway.catalog();
         if route == Route::Models {
-            return Ok(openai::list(&catalog.cards.values().cloned().collect::<Vec<_>>()));
+            return Ok(openai::list(&gateway::cards(&catalog, of)));
         }
         let (path, _) = head.path_and_query();
         let id = openai::model_id(path).unwrap_or_default();
-        catalog
-            .cards
-            .get(id.as_str())
-            .map(openai::card)
-            .ok_or_else(|| gateway::model_not_found(&catalog, &id))
+        gateway::card(&catalog, of, &id).map(openai::card)
     }
-}
 
-impl Handler for Traffic {
-    type Ticket = Ticket;
-
-    fn plan(&self, head: &RequestHead, client: SocketAddr) -> Result<(BodyPlan, Ticket), Answer> {
+    /// Judges a request by its head; `certificate` is what the client proved to be its own.
+    fn plan_for(
+        &self,
+        head: &RequestHead,
+        client: SocketAddr,
+        certificate: Option<&Certificate>,
+    ) -> Result<(BodyPlan, Ticket), Answer> {
         let received = clock::now();
         let id = self.request_id(head);
         let (path, _) = head.path_and_query();
-        let (route, pool) = self.route(head, path).map_err(|refusal| {
+        let turned_away = |refusal: Refusal, dialect| {
             self.gateway.count_refused(&refusal, Some(&id), head.method.as_str(), client);
-            error_answer(&refusal, Dialect::OpenAi, Some(&id))
-        })?;
+            error_answer(&refusal, dialect, Some(&id))
+        };
+        let (route, pool) =
+            self.route(head, path).map_err(|refusal| turned_away(refusal, Dialect::OpenAi))?;
+        let shown = Presented {
+            authorization: head.fields.get(Class::Authorization),
+            x_api_key: head.fields.get(Class::XApiKey),
+            api_key: head.fields.get(Class::ApiKey),
+            certificate,
+            lists_models: matches!(route, Route::Models | Route::Model),
+        };
+        let caller = self
+            .gateway
+            .authenticate(&shown, received)
+            .map_err(|refusal| turned_away(refusal, route.dialect()))?;
         let session = head.fields.get(Class::SessionId).map(hash_session);
         let meta = RequestMeta {
             id: id.clone(),
@@ -200,11 +239,19 @@ impl Handler for Traffic {
             received,
             session,
             pool,
+            caller,
+            wishes: Wishes::read(|name| head.fields.control(name)),
         };
         let mut exchange = Exchange::new(self.gateway.clone(), meta);
+        let timing = self.gateway.spec().observability.server_timing;
+        exchange.trace(parent_of(&head.fields), wants_timing(timing, &head.fields));
+        exchange.step_since(Step::Auth, received);
         if let Err(refusal) = check_media_type(route, head) {
             exchange.refused(&refusal, received);
             return Err(error_answer(&refusal, route.dialect(), Some(&id)));
+        }
+        if let Err(refusal) = exchange.arrive(received) {
+            return Err(refused(&mut exchange, &refusal));
         }
         let limits = &self.gateway.spec().limits;
         let bytes_max = match route.body() {
@@ -215,23 +262,42 @@ impl Handler for Traffic {
         let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
         Ok((BodyPlan { bytes_max }, Ticket { exchange, route }))
     }
+}
+
+impl Handler for Traffic {
+    type Ticket = Ticket;
+
+    fn plan(&self, head: &RequestHead, client: SocketAddr) -> Result<(BodyPlan, Ticket), Answer> {
+        self.plan_for(head, client, None)
+    }
 
     async fn answer(
         &self,
         ticket: Ticket,
-        head: RequestHead,
-        body: Bytes,
+        mut head: RequestHead,
+        mut body: Bytes,
         timer: &mut Timer,
     ) -> Answer {
         let Ticket { mut exchange, route } = ticket;
         let result = async {
             if route.body() == BodyKind::None {
-                return self.models(route, &head).map(Err);
+                return self.models(route, &head, exchange.caller()).map(Err);
             }
             let Some(_held) = self.gateway.hold_body(body.len() as u64, self.memory_bytes) else {
                 return Err(too_many_bytes());
             };
-            exchange.place(&body, head.fields.get_str(Class::ContentType), clock::now())?;
+            let content_type = head.fields.get_str(Class::ContentType);
+            let placed = exchange.place(&body, content_type, clock::now())?;
+            self.copy(&exchange, &head, &body);
+            if let Placed::Waits(turn) = placed {
+                let grant = turn.come().await?;
+                exchange.go(grant, clock::now())?;
+            }
+            if let Some(rewritten) = exchange.body_for_endpoint(&body) {
+                body = rewritten;
+                // What is packed cannot be renamed.
+                head.fields.remove("accept-encoding");
+            }
             self.forward(&mut exchange, &head, &body, timer).await.map(Ok)
         }
         .await;
@@ -244,10 +310,7 @@ impl Handler for Traffic {
                 exchange.answered_ourselves(200, clock::now());
                 answer
             }
-            Err(refusal) => {
-                exchange.refused(&refusal, clock::now());
-                error_answer(&refusal, route.dialect(), Some(exchange.id()))
-            }
+            Err(refusal) => refused(&mut exchange, &refusal),
         }
     }
 
@@ -260,13 +323,40 @@ impl Handler for Traffic {
         };
         let refusal =
             Refusal::new(turned.status, turned.code, Component::Edge, reason, turned.message);
-        let Some(Ticket { mut exchange, route }) = ticket else {
+        let Some(Ticket { mut exchange, .. }) = ticket else {
             self.gateway.count_refused(&refusal, None, "", client);
             return error_answer(&refusal, Dialect::OpenAi, None);
         };
-        exchange.refused(&refusal, clock::now());
-        error_answer(&refusal, route.dialect(), Some(exchange.id()))
+        refused(&mut exchange, &refusal)
     }
+}
+
+/// Books an error of ours; the answer with it.
+fn refused(exchange: &mut Exchange, refusal: &Refusal) -> Answer {
+    let now = clock::now();
+    let timing = exchange.server_timing(now);
+    exchange.refused(refusal, now);
+    let mut answer = error_answer(refusal, exchange.route().dialect(), Some(exchange.id()));
+    if let Some(timing) = timing {
+        answer.field("server-timing", &timing);
+    }
+    answer.with_fields(&exchange.told_fields(now))
+}
+
+/// Gives the answer the client's name back, where it can have another one.
+fn rename(exchange: &Exchange, head: &ResponseHead) -> Option<Rename> {
+    let is_plain = head.fields.get(Class::ContentEncoding).is_none();
+    let content_type = head.fields.get_str(Class::ContentType).filter(|_| is_plain)?;
+    exchange.rename().filter(|_| openai::holds_model_names(content_type))
+}
+
+/// A whole answer with the client's name.
+fn renamed(body: Bytes, rename: Option<Rename>) -> Bytes {
+    let Some(mut rename) = rename else { return body };
+    let mut renamed = Vec::with_capacity(body.len() + 64);
+    rename.write(&body, &mut renamed);
+    renamed.extend_from_slice(&rename.finish());
+    renamed.into()
 }
 
 fn hash_session(session: &[u8]) -> u64 {

@@ -23,7 +23,7 @@ pub(crate) enum Version {
 }
 
 /// Method, target and fields of one request.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RequestHead {
     pub(crate) method: Method,
     /// Path and query as they were sent; begins with `/`.
@@ -94,8 +94,10 @@ pub(crate) fn check_field(name: &[u8], value: &[u8]) -> Result<(), Turned> {
 
 /// Fields that policy reads must not come twice: readers differ about which one counts.
 pub(crate) fn refuse_repeats(fields: &Fields) -> Result<(), Turned> {
-    const ONCE: [Class; 6] = [
+    const ONCE: [Class; 8] = [
         Class::Authorization,
+        Class::XApiKey,
+        Class::ApiKey,
         Class::ContentType,
         Class::ContentEncoding,
         Class::RequestId,

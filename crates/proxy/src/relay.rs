@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use gateway::{Ending, Exchange};
+use openai::Rename;
 use telemetry::clock;
 use tokio::time::Instant;
 
@@ -41,6 +42,10 @@ pub(crate) struct Relay {
     end_by: Instant,
     /// Sent as the last bytes of a stream that broke.
     farewell: Option<Bytes>,
+    /// Gives the client's name back.
+    rename: Option<Box<Rename>>,
+    /// All of the payload has passed, what was held back for a name included.
+    is_through: bool,
 }
 
 /// One step of an answer.
@@ -80,7 +85,17 @@ impl Source {
 }
 
 impl Relay {
-    pub(crate) fn new(source: Source, exchange: Exchange, held: Bytes, times: StreamTimes) -> Self {
+    pub(crate) fn new(
+        source: Source,
+        exchange: Exchange,
+        held: Bytes,
+        times: StreamTimes,
+        mut rename: Option<Rename>,
+    ) -> Self {
+        let held = match &mut rename {
+            Some(rename) => rename.push(&held),
+            None => held,
+        };
         Self {
             source,
             exchange,
@@ -89,11 +104,17 @@ impl Relay {
             idle_until: deadline_in(times.idle),
             end_by: deadline_in(times.duration),
             farewell: None,
+            rename: rename.map(Box::new),
+            is_through: false,
         }
     }
 
     /// The whole length of the body, where it is known.
     pub(crate) fn length(&self) -> Option<u64> {
+        if self.rename.is_some() {
+            // Names differ in length.
+            return None;
+        }
         self.source.remaining().map(|remaining| remaining + self.held.len() as u64)
     }
 
@@ -109,32 +130,61 @@ impl Relay {
         timer: &mut Timer,
         mut with: impl FnMut(&mut Context<'_>, &[u8], &[Range<usize>]),
     ) -> Poll<Step> {
-        let Self { source, exchange, .. } = self;
+        if self.is_through {
+            return Poll::Ready(self.end());
+        }
         let waker = cx.waker().clone();
-        let mut pass_on = |bytes: &[u8], runs: &[Range<usize>]| {
-            let now = clock::now();
-            for run in runs {
-                exchange.payload(&bytes[run.clone()], now);
-            }
-            with(&mut Context::from_waker(&waker), bytes, runs);
-        };
-        match source.poll(cx, &mut pass_on) {
-            Poll::Ready(Ok(Progress::Payload)) => {
-                self.idle_until = deadline_in(self.times.idle);
-                Poll::Ready(Step::Payload)
-            }
-            Poll::Ready(Ok(Progress::End)) => Poll::Ready(self.end()),
-            Poll::Ready(Err(fault)) => Poll::Ready(self.broken(match fault {
-                BodyFault::Cut => Ending::EndpointCut,
-                BodyFault::Framing => Ending::EndpointMalformed,
-            })),
-            Poll::Pending => {
-                let deadline = self.idle_until.min(self.end_by);
-                match timer.poll(cx, deadline) {
-                    Poll::Pending => Poll::Pending,
-                    Poll::Ready(()) => Poll::Ready(self.broken(Ending::EndpointStalled)),
+        loop {
+            let Self { source, exchange, rename, .. } = self;
+            let mut has_passed = false;
+            let mut pass_on = |bytes: &[u8], runs: &[Range<usize>]| {
+                let now = clock::now();
+                for run in runs {
+                    exchange.payload(&bytes[run.clone()], now);
                 }
-            }
+                let mut cx = Context::from_waker(&waker);
+                let Some(rename) = rename else {
+                    has_passed = true;
+                    return with(&mut cx, bytes, runs);
+                };
+                let renamed = rename_runs(rename, bytes, runs);
+                if !renamed.is_empty() {
+                    has_passed = true;
+                    let run = 0..renamed.len();
+                    with(&mut cx, &renamed, std::slice::from_ref(&run));
+                }
+            };
+            return match source.poll(cx, &mut pass_on) {
+                Poll::Ready(Ok(Progress::Payload)) => {
+                    self.idle_until = deadline_in(self.times.idle);
+                    if !has_passed {
+                        // All of it may be the beginning of a name.
+                        continue;
+                    }
+                    Poll::Ready(Step::Payload)
+                }
+                Poll::Ready(Ok(Progress::End)) => {
+                    let rest = rename.as_mut().map(|rename| rename.finish()).unwrap_or_default();
+                    if rest.is_empty() {
+                        return Poll::Ready(self.end());
+                    }
+                    let mut cx = Context::from_waker(&waker);
+                    with(&mut cx, &rest, std::slice::from_ref(&(0..rest.len())));
+                    self.is_through = true;
+                    Poll::Ready(Step::Payload)
+                }
+                Poll::Ready(Err(fault)) => Poll::Ready(self.broken(match fault {
+                    BodyFault::Cut => Ending::EndpointCut,
+                    BodyFault::Framing => Ending::EndpointMalformed,
+                })),
+                Poll::Pending => {
+                    let deadline = self.idle_until.min(self.end_by);
+                    match timer.poll(cx, deadline) {
+                        Poll::Pending => Poll::Pending,
+                        Poll::Ready(()) => Poll::Ready(self.broken(Ending::EndpointStalled)),
+                    }
+                }
+            };
         }
     }
 
@@ -167,4 +217,13 @@ impl Relay {
         self.broken(Ending::Drained);
         self.take_farewell()
     }
+}
+
+/// The next payload with the client's name.
+fn rename_runs(rename: &mut Rename, bytes: &[u8], runs: &[Range<usize>]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(runs.iter().map(ExactSizeIterator::len).sum::<usize>() + 64);
+    for run in runs {
+        rename.write(&bytes[run.clone()], &mut out);
+    }
+    out
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gateway::Gateway;
+use telemetry::clock;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
@@ -17,6 +18,7 @@ use crate::drain::{Drain, Phase};
 use crate::h1;
 use crate::settings::Settings;
 use crate::tls::{Certificate, TlsError, TlsFiles};
+use crate::upstream::UpstreamTls;
 use bytes::BytesMut;
 use connections::Connections;
 use worker::{Accepted, Workers};
@@ -32,6 +34,8 @@ pub struct Options {
     pub memory_bytes: Option<u64>,
     /// Value of `Authorization` towards endpoints.
     pub endpoint_authorization: Option<String>,
+    /// Towards endpoints that are gateways of other clusters.
+    pub upstream_tls: Option<UpstreamTls>,
 }
 
 /// Where traffic and administration listen, bound.
@@ -83,15 +87,10 @@ impl Server {
             Some((_, files)) => Some(Certificate::load(files.clone())?),
             None => None,
         };
-        let tls_config = match &certificate {
-            Some(certificate) => Some(certificate.server_config()?),
-            None => None,
-        };
         let workers = Workers::start(&gateway, &options, &phase);
         let connections = Connections::new(options.connections_max);
 
-        let administration =
-            tokio::task::spawn_local(serve_admin(admin, gateway.clone(), phase.clone()));
+        let administration = tokio::task::spawn_local(administer(admin, gateway.clone()));
         let mut tasks = vec![tokio::task::spawn_local(accept(
             traffic,
             None,
@@ -100,18 +99,19 @@ impl Server {
             connections.clone(),
             phase.clone(),
         ))];
-        if let (Some((listener, _)), Some(config)) = (tls, tls_config) {
+        if let (Some((listener, _)), Some(certificate)) = (tls, certificate.clone()) {
             tasks.push(tokio::task::spawn_local(accept(
                 listener,
-                Some(config),
+                Some(certificate),
                 gateway.clone(),
                 workers.clone(),
                 connections.clone(),
                 phase.clone(),
             )));
         }
-        let reloading =
-            certificate.map(|certificate| tokio::task::spawn_local(watch_certificate(certificate)));
+        let reloading = certificate.map(|certificate| {
+            tokio::task::spawn_local(watch_certificate(certificate, gateway.clone()))
+        });
         for task in tasks {
             // Ends with the phase; a panic inside it was reported where it happened.
             let _ = task.await;
@@ -128,7 +128,7 @@ impl Server {
 /// Accepts until accepting is over, and hands each connection to the least busy thread.
 async fn accept(
     listener: TcpListener,
-    tls: Option<Arc<rustls::ServerConfig>>,
+    tls: Option<Arc<Certificate>>,
     gateway: Arc<Gateway>,
     workers: Workers,
     connections: Connections,
@@ -151,7 +151,8 @@ async fn accept(
                 };
                 let _ = io.set_nodelay(true);
                 if let Ok(io) = io.into_std() {
-                    workers.give(Accepted { io, client, tls: tls.clone(), permit });
+                    let tls = tls.as_ref().map(|certificate| certificate.server_config());
+                    workers.give(Accepted { io, client, tls, permit });
                 }
             }
             Err(error) => {
@@ -163,18 +164,27 @@ async fn accept(
     }
 }
 
-/// Administration has threads of its own, so that it answers when traffic is at its limits.
-async fn serve_admin(listener: TcpListener, gateway: Arc<Gateway>, phase: watch::Receiver<Phase>) {
+/// Serves administration. Must run inside a `LocalSet`, on another thread than traffic, so that it
+/// answers when traffic is at its limits. Never ends.
+pub async fn administer(listener: TcpListener, gateway: Arc<Gateway>) {
     let handler = Rc::new(Admin::new(gateway.clone()));
+    let mut beat = tokio::time::interval(gateway::BEAT);
+    beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
-        let Ok((io, client)) = listener.accept().await else {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = beat.tick() => {
+                gateway.sample(clock::now());
+                continue;
+            }
+        };
+        let Ok((io, client)) = accepted else {
             tokio::time::sleep(ACCEPT_PAUSE).await;
             continue;
         };
         let settings = Rc::new(Settings::of(&gateway.spec()));
         // Not told to drain: probes and people look on until the very end.
         let (_, never) = watch::channel(Phase::Serving);
-        let _ = &phase;
         let serving =
             serve_admin_connection(io, client, handler.clone(), settings, Drain::new(never));
         tokio::task::spawn_local(serving);
@@ -191,14 +201,21 @@ async fn serve_admin_connection(
     h1::serve(io, BytesMut::new(), client, handler, settings, drain).await;
 }
 
-async fn watch_certificate(certificate: Arc<Certificate>) {
+async fn watch_certificate(certificate: Arc<Certificate>, gateway: Arc<Gateway>) {
+    let show = || {
+        if let Some(leaf) = certificate.leaf() {
+            gateway.show_certificate(&leaf);
+        }
+    };
     let mut failed = false;
+    show();
     loop {
         tokio::time::sleep(CERTIFICATE_INTERVAL).await;
         match certificate.reload() {
             Ok(changed) => {
                 failed = false;
                 if changed {
+                    show();
                     tracing::info!("certificate reloaded");
                 }
             }

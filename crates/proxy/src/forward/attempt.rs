@@ -1,5 +1,7 @@
 //! Endpoints, tried until one answers; nothing is committed to the client meanwhile.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use gateway::{Attempt, Component, Exchange, Failure, Refusal, Verdict};
 use telemetry::clock;
@@ -10,7 +12,7 @@ use super::Traffic;
 use crate::fields::Class;
 use crate::head::RequestHead;
 use crate::relay::Source;
-use crate::rewrite::{request_head, request_http2};
+use crate::rewrite::{Credentials, request_head, request_http2};
 use crate::timer::{Timer, deadline_in};
 use crate::upstream::{self, H2cFailed, HeadFault, Progress, ResponseHead};
 
@@ -52,42 +54,72 @@ impl Traffic {
                     "no endpoint is left to try",
                 ));
             };
-            let verdict = match self.attempt(&attempt, exchange, head, body, head_by, timer).await {
-                Err(failure) => exchange.failed(failure, clock::now()),
-                Ok(begun) => {
-                    let has_retry_after = begun.head.fields.get(Class::RetryAfter).is_some();
-                    match exchange.answered(begun.head.status, has_retry_after, clock::now()) {
-                        Verdict::Forward => {
-                            match self.first_payload(exchange, begun, head_by, timer).await {
-                                Ok(begun) => return Ok(begun),
-                                Err(failure) => exchange.failed(failure, clock::now()),
-                            }
-                        }
-                        verdict => verdict,
-                    }
+            let revocation = exchange.revocation();
+            let lost = attempt.lost.clone();
+            let trying = self.try_one(&attempt, exchange, head, body, head_by, timer);
+            let tried = match (revocation, lost) {
+                (None, None) => trying.await,
+                (None, Some(mut lost)) => {
+                    let tried = tokio::select! {
+                        tried = trying => Some(tried),
+                        () = lost.lost() => None,
+                    };
+                    tried.unwrap_or_else(|| Err(exchange.failed(Failure::Lost, clock::now())))
                 }
+                (Some(revocation), _) => tokio::select! {
+                    tried = trying => tried,
+                    // What was under way is dropped, and with it the endpoint's connection.
+                    () = revocation.revoked() => return Err(exchange.revoked(clock::now())),
+                },
             };
-            match verdict {
-                Verdict::Refuse(refusal) => return Err(refusal),
-                Verdict::Retry | Verdict::Forward => {}
+            match tried {
+                Ok(begun) => return Ok(begun),
+                Err(Verdict::Refuse(refusal)) => return Err(refusal),
+                Err(Verdict::Retry | Verdict::Forward) => {}
             }
         }
+    }
+
+    /// One request to one endpoint, up to the first payload of its answer.
+    async fn try_one(
+        &self,
+        attempt: &Attempt,
+        exchange: &mut Exchange,
+        head: &RequestHead,
+        body: &Bytes,
+        head_by: Instant,
+        timer: &mut Timer,
+    ) -> Result<Begun, Verdict> {
+        let answer = self.attempt(attempt, exchange, head, body, head_by, timer).await;
+        let begun = answer.map_err(|failure| exchange.failed(failure, clock::now()))?;
+        let has_retry_after = begun.head.fields.get(Class::RetryAfter).is_some();
+        match exchange.answered(begun.head.status, has_retry_after, clock::now()) {
+            Verdict::Forward => {}
+            verdict => return Err(verdict),
+        }
+        let begun = self.first_payload(exchange, begun, head_by, timer).await;
+        begun.map_err(|failure| exchange.failed(failure, clock::now()))
     }
 
     /// One request to one endpoint.
     async fn attempt(
         &self,
         attempt: &Attempt,
-        exchange: &Exchange,
+        exchange: &mut Exchange,
         head: &RequestHead,
         body: &Bytes,
         head_by: Instant,
         timer: &mut Timer,
     ) -> Result<Begun, Failure> {
         let connect = self.gateway.spec().timeouts.connect;
-        let authorization = self.endpoint_authorization.as_deref();
+        let own = attempt.authorization.as_ref().map(|secret| &*secret.0);
+        let credentials = Credentials {
+            own: own.or(self.endpoint_authorization.as_deref()),
+            of_client: self.gateway.hands_credentials_on(),
+            cookies: !self.gateway.keeps_cookies(),
+        };
         if attempt.h2c {
-            let request = request_http2(head, body, attempt, exchange.id(), authorization)
+            let request = request_http2(head, body, attempt, exchange.id(), credentials)
                 .map_err(|_| Failure::Malformed)?;
             let answer = self
                 .h2c
@@ -102,13 +134,13 @@ impl Traffic {
                 Err(H2cFailed::Head(fault)) => Err(failure_of(&fault)),
             };
         }
-        let lines = request_head(head, body.len(), attempt, exchange.id(), authorization);
+        let lines = request_head(head, body.len(), attempt, exchange.id(), credentials);
         let idle_max = self.gateway.spec().timeouts.endpoint_idle;
         let mut reused = self.connections.take(attempt.endpoint, idle_max);
         loop {
             let connection = match reused.take() {
                 Some(connection) => connection,
-                None => match self.connections.open(&attempt.address, connect, timer).await {
+                None => match self.open(attempt, connect, exchange, timer).await {
                     Ok(connection) => {
                         self.count_connect(None);
                         connection
@@ -139,10 +171,27 @@ impl Traffic {
         }
     }
 
+    /// A new connection; a traced request books how long it took.
+    async fn open(
+        &self,
+        attempt: &Attempt,
+        connect: Duration,
+        exchange: &mut Exchange,
+        timer: &mut Timer,
+    ) -> Result<upstream::Connection, upstream::ConnectError> {
+        let begun = exchange.has_journey().then(clock::now);
+        let opened = self.connections.open(&attempt.address, connect, timer).await;
+        if let Some(begun) = begun {
+            exchange.connected(begun, clock::now());
+        }
+        opened
+    }
+
     fn count_connect(&self, error: Option<&upstream::ConnectError>) {
         let outcome = match error {
             None => labels::Connect::Ok,
             Some(upstream::ConnectError::Timeout) => labels::Connect::Timeout,
+            Some(upstream::ConnectError::Tls(_)) => labels::Connect::Tls,
             Some(upstream::ConnectError::Name(_)) => labels::Connect::Resolve,
             Some(upstream::ConnectError::Refused(error)) => match error.kind() {
                 std::io::ErrorKind::ConnectionRefused => labels::Connect::Refused,

@@ -18,6 +18,7 @@ pub(crate) fn error_answer(refusal: &Refusal, dialect: Dialect, id: Option<&Requ
         kind: refusal.kind,
         code: refusal.code,
         param: refusal.param,
+        reason: refusal.dropped_reason(),
     };
     let mut answer = Answer::new(refusal.status, "application/json", object.to_json(dialect));
     answer.field("x-wicketgate-component", refusal.component.as_str());
@@ -27,8 +28,8 @@ pub(crate) fn error_answer(refusal: &Refusal, dialect: Dialect, id: Option<&Requ
     if let Some(seconds) = refusal.retry_after_seconds() {
         answer.field("retry-after", &seconds.to_string());
     }
-    if let Some(allow) = refusal.allow {
-        answer.field("allow", allow);
+    for (name, value) in refusal.reason_fields() {
+        answer.field(name, &value);
     }
     answer
 }
@@ -51,7 +52,7 @@ pub(super) fn route_refusal(error: RouteError) -> Refusal {
                 labels::Refusal::Method,
                 message,
             );
-            refusal.allow = Some(allow);
+            refusal.demand = Some(gateway::Demand::Method(allow));
             refusal
         }
     }

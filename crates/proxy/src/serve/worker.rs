@@ -6,18 +6,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use gateway::Gateway;
+use gateway::{Certificate, Gateway};
 use tokio::net::TcpStream;
 use tokio::sync::{mpsc, watch};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use super::Options;
 use super::connections::Permit;
 use crate::drain::{Drain, Phase};
-use crate::forward::Traffic;
+use crate::forward::{Certified, Traffic};
+use crate::handler::Handler;
 use crate::settings::Settings;
 use crate::sniff::{Rewound, Spoken, sniff};
 use crate::timer::{Timer, deadline_in};
+use crate::upstream::Means;
 use crate::{h1, h2};
 
 /// Accepted connections that may wait for their thread.
@@ -142,8 +145,12 @@ fn run(
     let local = tokio::task::LocalSet::new();
     local.block_on(&runtime, async {
         let authorization = options.endpoint_authorization.as_deref().map(Rc::from);
-        let traffic = Rc::new(Traffic::new(gateway.clone(), options.memory_bytes, authorization));
+        let means =
+            Means { tls: options.upstream_tls.clone(), is_far: gateway.clusters().is_some() };
+        let traffic = Traffic::new(gateway.clone(), options.memory_bytes, authorization, means);
+        let traffic = Rc::new(traffic);
         let sweeping = tokio::task::spawn_local(sweep(traffic.clone()));
+        let copying = tokio::task::spawn_local(traffic.clone().send_copies());
         let mut serving = tokio::task::JoinSet::new();
         loop {
             tokio::select! {
@@ -170,6 +177,7 @@ fn run(
             () = over => {}
         }
         sweeping.abort();
+        copying.abort();
     });
 }
 
@@ -217,10 +225,30 @@ async fn serve_tls(
     let handshake =
         tokio::time::timeout(settings.tls_handshake, TlsAcceptor::from(config).accept(io));
     let Ok(Ok(io)) = Box::pin(handshake).await else { return };
+    let shown = io.get_ref().1.peer_certificates().and_then(<[_]>::first);
+    match shown.map(|shown| Certificate::from_der(shown)) {
+        None => serve_agreed(io, client, traffic, settings, drain).await,
+        Some(Ok(certificate)) => {
+            let certified = Rc::new(Certified { traffic, certificate });
+            serve_agreed(io, client, certified, settings, drain).await;
+        }
+        // It was verified, but says nothing that we can read.
+        Some(Err(error)) => tracing::debug!(%client, %error, "a client's certificate"),
+    }
+}
+
+/// Serves what was agreed on in the handshake.
+async fn serve_agreed<H: Handler>(
+    io: TlsStream<TcpStream>,
+    client: SocketAddr,
+    handler: Rc<H>,
+    settings: Rc<Settings>,
+    drain: Drain,
+) {
     if io.get_ref().1.alpn_protocol() == Some(b"h2") {
-        Box::pin(h2::serve(io, client, traffic, settings, drain)).await;
+        Box::pin(h2::serve(io, client, handler, settings, drain)).await;
     } else {
-        h1::serve(io, bytes::BytesMut::new(), client, traffic, settings, drain).await;
+        h1::serve(io, bytes::BytesMut::new(), client, handler, settings, drain).await;
     }
 }
 

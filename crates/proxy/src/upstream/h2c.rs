@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::time::Instant;
 use types::{EndpointAddress, EndpointId};
 
-use super::connection::{ConnectError, Connection};
+use super::connection::{ConnectError, Connection, Io, Means};
 use super::response::{BodyFault, HeadFault, Progress, ResponseHead};
 use crate::fields::Fields;
 use crate::timer::{Timer, deadline_in};
@@ -96,12 +96,16 @@ impl H2cPool {
             open.used_at = Instant::now();
             return Ok(open.sender.clone());
         }
-        let connection = Connection::open(address).await?;
+        // Only engines, which are near and without TLS, are spoken to in this way.
+        let connection = Connection::open(address, &Means::default()).await?;
+        let Io::Plain(io) = connection.io else {
+            return Err(ConnectError::Tls(std::io::ErrorKind::Unsupported.into()));
+        };
         let broken = |_| ConnectError::Refused(std::io::ErrorKind::ConnectionAborted.into());
         let (sender, driver) = http2::Builder::new(LocalExecutor)
             .timer(TokioTimer::new())
             .keep_alive_interval(Duration::from_secs(20))
-            .handshake(TokioIo::new(connection.io))
+            .handshake(TokioIo::new(io))
             .await
             .map_err(broken)?;
         // Ends with its connection, which ends with the last sender.

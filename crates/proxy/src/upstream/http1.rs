@@ -107,7 +107,7 @@ fn poll_send(
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
         }
     }
-    Poll::Ready(Ok(()))
+    connection.poll_flush(cx)
 }
 
 type Head = (ResponseHead, Framing, bool);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use types::{EndpointAddress, EndpointId};
 
-use super::connection::{ConnectError, Connection};
+use super::connection::{ConnectError, Connection, Means};
 use crate::timer::{Timer, deadline_in};
 
 /// Most idle connections that one thread keeps to one endpoint.
@@ -18,9 +18,14 @@ const IDLE_MAX: usize = 1024;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pool {
     idle: Rc<RefCell<HashMap<EndpointId, Vec<Connection>>>>,
+    means: Rc<Means>,
 }
 
 impl Pool {
+    pub(crate) fn new(means: Means) -> Self {
+        Self { idle: Rc::default(), means: Rc::new(means) }
+    }
+
     /// An idle connection to the endpoint that is younger than `idle_max` and still open.
     ///
     /// The last one used comes first: it is the least likely to be closed by the endpoint.
@@ -45,7 +50,7 @@ impl Pool {
         timer: &mut Timer,
     ) -> Result<Connection, ConnectError> {
         timer
-            .within(deadline_in(timeout), Connection::open(address))
+            .within(deadline_in(timeout), Connection::open(address, &self.means))
             .await
             .unwrap_or(Err(ConnectError::Timeout))
     }
