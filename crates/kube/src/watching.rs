@@ -1,0 +1,100 @@
+//! Watches that begin anew by themselves.
+//!
+//! A watch ends all the time: the server closes it, restarts, or no longer has the version that we saw
+//! last (410 Gone). `kube` resumes or lists anew; here is how soon, and what is said of it.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use futures_util::{Stream, StreamExt};
+use kube::runtime::utils::Backoff;
+use kube::runtime::watcher::{self, Event};
+use kube::runtime::{WatchStreamExt, watcher as watch_api};
+use kube::{Api, Resource};
+use rand::RngExt;
+use serde::de::DeserializeOwned;
+use telemetry::Metrics;
+
+/// A watch is renewed this often, so that a connection that died silently is noticed soon after.
+const WATCH_SECONDS: u32 = 60;
+/// Pauses between attempts, from the first to the longest.
+const PAUSE_MIN: Duration = Duration::from_millis(200);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// All objects that the API has, then every change, for ever.
+pub(crate) fn watch<K>(api: Api<K>, metrics: Metrics) -> impl Stream<Item = Event<K>> + Send
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+    K::DynamicType: Default,
+{
+    let kind = K::kind(&K::DynamicType::default()).into_owned();
+    let config = watcher::Config::default().timeout(WATCH_SECONDS);
+    let mut is_failing = false;
+    watch_api(api, config).backoff(Pauses::default()).filter_map(move |event| {
+        let event = match event {
+            Ok(event) => {
+                if std::mem::take(&mut is_failing) {
+                    tracing::info!(kind, "the Kubernetes API answers again");
+                }
+                Some(event)
+            }
+            Err(error) => {
+                metrics.gateway().kubernetes_watch_failures.inc();
+                if !std::mem::replace(&mut is_failing, true) {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::warn!(
+                        error,
+                        kind,
+                        "the Kubernetes API cannot be watched; what was seen last stays in force"
+                    );
+                }
+                None
+            }
+        };
+        std::future::ready(event)
+    })
+}
+
+/// Each pause twice the last, up to the longest; a quarter of it is chance, so that many gateways do not
+/// come back in step.
+struct Pauses {
+    next: Duration,
+}
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self { next: PAUSE_MIN }
+    }
+}
+
+impl Iterator for Pauses {
+    type Item = Duration;
+
+    fn next(&mut self) -> Option<Duration> {
+        let pause = self.next;
+        self.next = (pause * 2).min(PAUSE_MAX);
+        Some(pause.mul_f64(rand::rng().random_range(0.75..=1.0)))
+    }
+}
+
+impl Backoff for Pauses {
+    fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_the_longest_and_begin_again_after_a_success() {
+        let mut pauses = Pauses::default();
+        let taken: Vec<Duration> = pauses.by_ref().take(12).collect();
+        assert!(taken[0] <= PAUSE_MIN && taken[0] >= PAUSE_MIN.mul_f64(0.75));
+        assert!(taken.iter().all(|pause| *pause <= PAUSE_MAX));
+        assert!(*taken.last().unwrap() >= PAUSE_MAX.mul_f64(0.75));
+        pauses.reset();
+        assert!(pauses.next().unwrap() <= PAUSE_MIN);
+    }
+}
