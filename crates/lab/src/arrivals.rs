@@ -16,12 +16,15 @@ pub(crate) enum Arrivals {
     Gamma {
         cv: f64,
     },
-    /// Poisson at `peak` times the rate for `length` out of every `period`; in between at what
-    /// keeps the mean. The seed decides where in the period a run begins.
+    /// `peak` times the rate for `length` out of every `period`; in between at what keeps the mean.
+    /// The seed decides where in the period a run begins.
     Bursts {
         peak: f64,
         length: Duration,
         period: Duration,
+        /// Coefficient of variation of the gaps, each measured in the mean gap of its time. 1 is
+        /// Poisson.
+        cv: f64,
     },
 }
 
@@ -37,14 +40,11 @@ impl Arrivals {
         }
         loop {
             at = match self {
-                Self::Poisson => at + exponential(&mut rng) / rate,
-                Self::Gamma { cv } => {
-                    let shape = 1.0 / (cv * cv);
-                    at + gamma(shape, &mut rng) / shape / rate
-                }
-                Self::Bursts { peak, length, period } => {
+                Self::Poisson => at + gap(1.0, &mut rng) / rate,
+                Self::Gamma { cv } => at + gap(cv, &mut rng) / rate,
+                Self::Bursts { peak, length, period, cv } => {
                     let bursts = Bursts::new(peak, length, period, phase);
-                    bursts.advance(at, exponential(&mut rng) / rate)
+                    bursts.advance(at, gap(cv, &mut rng) / rate)
                 }
             };
             if at >= until {
@@ -53,6 +53,15 @@ impl Arrivals {
             all.push(Timestamp::from_duration(Duration::from_secs_f64(at)));
         }
     }
+}
+
+/// A gap of mean 1 with this coefficient of variation.
+fn gap(cv: f64, rng: &mut Pcg64Mcg) -> f64 {
+    if cv == 1.0 {
+        return exponential(rng);
+    }
+    let shape = 1.0 / (cv * cv);
+    gamma(shape, rng) / shape
 }
 
 /// A rate that is `peak` or `calm` times the mean, periodically.
@@ -99,6 +108,7 @@ mod tests {
         peak: 4.0,
         length: Duration::from_secs(10),
         period: Duration::from_secs(60),
+        cv: 1.0,
     };
 
     #[test]

@@ -33,6 +33,12 @@ pub struct Mix {
 
 /// Most requests per second. 0 where not one fits.
 pub fn capacity(engine: &EngineSpec, mix: &Mix) -> f64 {
+    capacity_with_adapters(engine, mix, 0)
+}
+
+/// The same where requests name one of so many LoRA adapters: those in a step slow it down. Loading
+/// them is not counted.
+pub(crate) fn capacity_with_adapters(engine: &EngineSpec, mix: &Mix, adapters: u32) -> f64 {
     let kv = f64::from(engine.block_count) * f64::from(engine.block_size);
     let fit = ((kv - mix.shared) / mix.own).floor().min(f64::from(engine.sequences_max));
     let mut best = 0.0_f64;
@@ -42,23 +48,23 @@ pub fn capacity(engine: &EngineSpec, mix: &Mix) -> f64 {
         if tokens > f64::from(engine.batched_tokens_max) {
             break;
         }
-        best = best.max(running * 1e3 / (mix.output * step_ms(engine, mix, running)));
+        best = best.max(running * 1e3 / (mix.output * step_ms(engine, mix, running, adapters)));
         running += 1.0;
     }
     best
 }
 
 /// A step in the middle of such a run.
-fn step_ms(engine: &EngineSpec, mix: &Mix, running: f64) -> f64 {
+fn step_ms(engine: &EngineSpec, mix: &Mix, running: f64, adapters: u32) -> f64 {
     let begun = running / mix.output;
     let work = StepWork {
         tokens: (running + begun * mix.uncached).round() as u32,
         decodes: running as u32,
         prefill_pairs: begun * mix.pairs,
         decode_context: running * (mix.prompt + mix.output / 2.0),
-        adapters: 0,
+        adapters: adapters.min(engine.lora.gpu_slots).min(running as u32),
     };
-    engine.costs.step_ms(&work, 0.0)
+    engine.costs.step_ms(&work, engine.lora.step_factor)
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! One policy against another over the same seeds.
 
-use rand::{RngExt, SeedableRng};
-use rand_pcg::Pcg64Mcg;
+use crate::statistics::{bootstrap_mean, logs_of};
 
 /// A relative change, -0.5 for half, with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,31 +10,18 @@ pub struct Change {
     pub interval: Option<(f64, f64)>,
 }
 
-const RESAMPLES: usize = 10_000;
-
 impl Change {
     /// The change from `theirs` to `ours`, seed by seed: the mean logarithm of the ratio, with a
     /// percentile bootstrap over seeds. `None` if a value is not positive or there is no pair.
     pub fn of(ours: &[f64], theirs: &[f64]) -> Option<Self> {
-        let pairs = ours.iter().zip(theirs);
-        let logs: Vec<f64> = pairs.map(|(ours, theirs)| (ours / theirs).ln()).collect();
-        if logs.is_empty() || !logs.iter().all(|log| log.is_finite()) {
-            return None;
-        }
-        let count = logs.len();
-        let mean = logs.iter().sum::<f64>() / count as f64;
-        let interval = (count >= 3).then(|| {
-            let mut rng = Pcg64Mcg::seed_from_u64(0);
-            let mut draw = || (0..count).map(|_| logs[rng.random_range(0..count)]).sum::<f64>();
-            let mut sums: Vec<f64> = (0..RESAMPLES).map(|_| draw()).collect();
-            sums.sort_unstable_by(f64::total_cmp);
-            let at = |share: f64| {
-                let place = (share * (RESAMPLES - 1) as f64).round() as usize;
-                (sums[place] / count as f64).exp_m1()
-            };
-            (at(0.025), at(0.975))
-        });
-        Some(Self { mean: mean.exp_m1(), interval })
+        logs_of(ours, theirs).map(|logs| Self::of_logs(&logs))
+    }
+
+    /// * `logs`: logarithms of ours over theirs, at least one.
+    pub(crate) fn of_logs(logs: &[f64]) -> Self {
+        let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+        let interval = bootstrap_mean(logs).map(|(low, high)| (low.exp_m1(), high.exp_m1()));
+        Self { mean: mean.exp_m1(), interval }
     }
 }
 

@@ -1,5 +1,9 @@
 //! What a run measured, and the line it makes.
 
+mod decisions;
+mod faults;
+mod gaps;
+
 use std::ops::Range;
 use std::time::Duration;
 
@@ -7,8 +11,28 @@ use serde::Serialize;
 use sim::engine::EngineStats;
 use types::Timestamp;
 
-use crate::scenario::Slo;
+use crate::crowd::Waits;
+use crate::scenario::{Scenario, Slo};
 use crate::workload::Request;
+pub(crate) use decisions::SAMPLED;
+pub use decisions::Sample;
+pub use faults::FaultResult;
+pub(crate) use gaps::Gaps;
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fate {
+    /// Not yet.
+    #[default]
+    Open,
+    Answered,
+    /// Refused by the gateway with 429.
+    Refused,
+    /// An error came instead of an answer.
+    Failed,
+    /// The answer broke off.
+    Cut,
+}
 
 /// One request's fate, seen from the gateway.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,11 +40,16 @@ pub struct Record {
     pub at: Timestamp,
     pub prompt_tokens: u32,
     pub output_tokens: u32,
-    /// Where it went; `None`: refused with 429.
+    /// Where it went last; `None`: refused with 429.
     pub endpoint: Option<usize>,
+    /// Endpoints that it was sent to.
+    pub attempts: u8,
+    pub fate: Fate,
     pub first_token: Option<Timestamp>,
-    /// `None`: refused by the gateway or by the engine.
+    /// `None`: not answered, or not to the end.
     pub finished: Option<Timestamp>,
+    /// The least time to a first token, see [`RunResult::ttft_normalised_p99`].
+    pub floor: Duration,
     pub cached_tokens: u32,
     pub preemptions: u32,
     /// From reaching the engine to the last token.
@@ -34,6 +63,9 @@ impl Record {
             prompt_tokens: request.prompt_tokens(),
             output_tokens: request.answer.tokens,
             endpoint: None,
+            attempts: 0,
+            fate: Fate::Open,
+            floor: Duration::ZERO,
             first_token: None,
             finished: None,
             cached_tokens: 0,
@@ -44,6 +76,11 @@ impl Record {
 
     pub fn ttft(&self) -> Option<Duration> {
         Some(self.first_token?.since(self.at))
+    }
+
+    /// Time to the first token over the least that it could have been.
+    fn normalised_ttft(&self) -> Option<f64> {
+        Some(self.ttft()?.as_secs_f64() / self.floor.as_secs_f64().max(1e-6))
     }
 
     pub fn e2e(&self) -> Option<Duration> {
@@ -58,7 +95,7 @@ impl Record {
     }
 }
 
-/// An engine's own books at the end of a run.
+/// An engine's own books at the end of a run; those of its last life, if it died.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndpointBooks {
     pub stats: EngineStats,
@@ -71,23 +108,61 @@ pub struct EndpointBooks {
 /// One policy under one load and seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// All requests, those of the warm-up too, in order of arrival.
+    /// All requests, those of the warm-up too, pool after pool in order of arrival.
     pub records: Vec<Record>,
     /// What is counted: requests that arrive and tokens that come within.
     pub window: Range<Timestamp>,
     pub endpoints: Vec<EndpointBooks>,
+    /// Decisions that were looked into.
+    pub samples: Vec<Sample>,
+    /// What flow control did; `None`: there was none.
+    pub waits: Option<Waits>,
     pub(crate) gaps: Gaps,
     pub(crate) window_tokens: u64,
+    pub(crate) in_flight_at_deaths: usize,
 }
 
 impl Run {
+    /// No requests, no endpoints.
+    pub(crate) fn empty(window: Range<Timestamp>) -> Self {
+        Self {
+            records: Vec::new(),
+            window,
+            endpoints: Vec::new(),
+            samples: Vec::new(),
+            waits: None,
+            gaps: Gaps::default(),
+            window_tokens: 0,
+            in_flight_at_deaths: 0,
+        }
+    }
+
+    /// Puts another pool beside those that are here, of the same window.
+    pub(crate) fn add(&mut self, pool: Run) {
+        let (requests, endpoints) = (self.records.len(), self.endpoints.len());
+        self.records.extend(pool.records.into_iter().map(|record| {
+            let endpoint = record.endpoint.map(|at| at + endpoints);
+            Record { endpoint, ..record }
+        }));
+        self.samples.extend(pool.samples.into_iter().map(|sample| {
+            let request = sample.request + requests as u32;
+            Sample { request, ..sample }
+        }));
+        self.endpoints.extend(pool.endpoints);
+        self.gaps.add_all(&pool.gaps);
+        self.window_tokens += pool.window_tokens;
+        self.in_flight_at_deaths += pool.in_flight_at_deaths;
+    }
+
     /// Requests that count.
     pub fn counted(&self) -> impl Iterator<Item = &Record> {
         self.records.iter().filter(|record| self.window.contains(&record.at))
     }
 
     /// * `capacities`: of the endpoints, requests per second.
-    pub(crate) fn result(&self, slo: &Slo, capacities: &[f64]) -> RunResult {
+    pub(crate) fn result(&self, scenario: &Scenario, capacities: &[f64]) -> RunResult {
+        let slo = &scenario.slo;
+        let faults = self.faults(scenario.faults);
         let ttft = Percentiles::of(self.counted().filter_map(Record::ttft));
         let e2e = Percentiles::of(self.counted().filter_map(Record::e2e));
         let requests = self.counted().count();
@@ -97,6 +172,7 @@ impl Run {
             sum as f64
         };
         let prompt_tokens = finished(|record| record.prompt_tokens).max(1.0);
+        let count = |fate: Fate| self.counted().filter(|record| record.fate == fate).count();
         let good = self.counted().filter(|record| record.is_good(slo)).count();
         let seconds = self.window.end.since(self.window.start).as_secs_f64();
         RunResult {
@@ -113,7 +189,26 @@ impl Run {
             max_over_mean_load: rounded(self.imbalance(capacities)),
             preemptions: sum(&|record| record.preemptions),
             failed: self.counted().filter(|record| record.finished.is_none()).count(),
+            refused: count(Fate::Refused),
+            cut: count(Fate::Cut),
+            retried: self.counted().filter(|record| record.attempts > 1).count(),
+            ttft_normalised_p99: rounded(self.normalised_ttft(0.99)),
+            adapter_loads: self.endpoints.iter().map(|books| books.stats.adapter_loads).sum(),
+            decision_regret_ms: self.decision_regret_ms().map(rounded),
+            prediction_error: self.prediction_error().map(rounded),
+            prediction_bias: self.prediction_bias().map(rounded),
+            in_flight_at_deaths: self.in_flight_at_deaths,
+            recovery_seconds: self.recovery_seconds(scenario.faults),
+            returning_share: self.returning_share(scenario.faults).map(rounded),
+            faults,
         }
+    }
+
+    fn normalised_ttft(&self, share: f64) -> f64 {
+        let mut all: Vec<f64> = self.counted().filter_map(Record::normalised_ttft).collect();
+        all.sort_unstable_by(f64::total_cmp);
+        let rank = (share * all.len() as f64).ceil() as usize;
+        all.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)
     }
 
     /// Each endpoint's requests over its capacity; the largest of these over that of the fleet.
@@ -149,8 +244,37 @@ pub struct RunResult {
     /// each endpoint gets what it can do.
     pub max_over_mean_load: f64,
     pub preemptions: u64,
-    /// Refused by the gateway or an engine.
+    /// Not answered to the end, whatever the reason; `refused` and `cut` are among them.
     pub failed: usize,
+    /// Refused by the gateway with 429.
+    pub refused: usize,
+    /// Broken off after the first token.
+    pub cut: usize,
+    /// Sent to more than one endpoint.
+    pub retried: usize,
+    /// P99 of the time to the first token over the least that it could have been: on an idle engine,
+    /// of those here that which is fastest for it, holding all that was ever said. So long prompts
+    /// do not rule the percentile.
+    pub ttft_normalised_p99: f64,
+    /// LoRA adapters brought onto a GPU, the warm-up included.
+    pub adapter_loads: u64,
+    /// Mean over sampled decisions of the clairvoyant's time to a first token where the request went,
+    /// less the same where it is least. `None`: nothing was sampled.
+    pub decision_regret_ms: Option<f64>,
+    /// Mean of |predicted − true| / true time to the first token, of policies that predict.
+    pub prediction_error: Option<f64>,
+    /// Mean of (predicted − true) / true, likewise: above 0 is too pessimistic.
+    pub prediction_bias: Option<f64>,
+    /// Requests that dying endpoints had.
+    pub in_flight_at_deaths: usize,
+    /// From the first death until P95 of the time to the first token, second by second, is within
+    /// 1.25 times that of before, three seconds in a row. `None`: nobody died, or it never was.
+    pub recovery_seconds: Option<f64>,
+    /// Share of the requests that one returning endpoint gets in its first ten seconds.
+    pub returning_share: Option<f64>,
+    /// Each fault of the scenario.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultResult>,
 }
 
 /// A sample, sorted.
@@ -178,47 +302,6 @@ impl Percentiles {
     }
 }
 
-/// Counts of gaps between tokens, in buckets that are half a per cent wide.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Gaps {
-    counts: Vec<u64>,
-    last: Option<(Duration, usize)>,
-}
-
-const GAP_GROWTH: f64 = 1.005;
-/// The shortest gap that is told from 0, milliseconds.
-const GAP_MIN_MS: f64 = 0.01;
-
-impl Gaps {
-    pub(crate) fn add(&mut self, gap: Duration) {
-        // All decodes of a step have the same gap.
-        let bucket = match self.last {
-            Some((last, bucket)) if last == gap => bucket,
-            _ => {
-                let ms = (gap.as_secs_f64() * 1e3).max(GAP_MIN_MS);
-                ((ms / GAP_MIN_MS).ln() / GAP_GROWTH.ln()) as usize
-            }
-        };
-        self.last = Some((gap, bucket));
-        if bucket >= self.counts.len() {
-            self.counts.resize(bucket + 1, 0);
-        }
-        self.counts[bucket] += 1;
-    }
-
-    fn quantile_ms(&self, share: f64) -> f64 {
-        let wanted = share * self.counts.iter().sum::<u64>() as f64;
-        let mut seen = 0;
-        for (bucket, count) in self.counts.iter().enumerate() {
-            seen += count;
-            if *count > 0 && seen as f64 >= wanted {
-                return GAP_MIN_MS * GAP_GROWTH.powf(bucket as f64 + 0.5);
-            }
-        }
-        0.0
-    }
-}
-
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { (part / whole * 1e5).round() / 1e5 } else { 0.0 }
 }
@@ -240,15 +323,6 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_found_again_within_half_a_per_cent() {
-        for ms in [0.5, 8.0, 33.4, 900.0] {
-            let mut gaps = Gaps::default();
-            gaps.add(Duration::from_secs_f64(ms * 1e-3));
-            assert!((gaps.quantile_ms(0.99) / ms - 1.0).abs() < 0.005, "{ms}");
-        }
-    }
-
-    #[test]
     fn a_request_that_failed_or_was_late_is_not_good() {
         let slo = Slo { ttft: Duration::from_millis(500), tpot: Duration::from_millis(50) };
         let at = |ms| Some(Timestamp::from_millis(ms));
@@ -257,6 +331,9 @@ mod tests {
             prompt_tokens: 10,
             output_tokens: 11,
             endpoint: Some(0),
+            attempts: 1,
+            fate: Fate::Open,
+            floor: Duration::from_millis(1),
             first_token,
             finished,
             cached_tokens: 0,

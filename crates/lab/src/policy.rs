@@ -1,27 +1,42 @@
 //! Who chooses: our profile, the field's, and the rivals.
 
+mod cache_aware;
+mod dynamo;
+mod few;
+mod least_load;
 mod oracle;
+mod profiles;
 
+use std::time::Duration;
+
+use prefix::BlockHash;
 use rand::RngExt;
 use rand_pcg::Pcg64Mcg;
-use sched::{Candidate, Picker, Profile, RequestView, Scratch, Signals, Weights};
+use sched::{Candidate, EjectedFilter, Filter, Profile, Receipt, RequestView, Scratch, Weights};
 use types::Timestamp;
 
+use cache_aware::CacheAware;
+use dynamo::Dynamo;
+use few::Sticky;
+use least_load::LeastLoad;
 pub(crate) use oracle::{Progress, Truth};
 
 /// A policy by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
     Wicketgate,
-    ExpectedTime,
     Reference,
     RoundRobin,
     ConnectionSticky,
     Random,
     LeastRequest,
     PowerOfTwo,
+    SglangCacheAware,
+    DynamoKv,
+    SmgLeastLoad,
     LMetric,
     OracleTtft,
+    OracleE2e,
 }
 
 /// A name that no policy bears.
@@ -29,52 +44,59 @@ pub enum Policy {
 #[error("there is no policy `{0}`")]
 pub struct UnknownPolicy(pub String);
 
-/// Connections that clients keep open through a Kubernetes Service.
-const CONNECTIONS: usize = 64;
-
 impl Policy {
-    pub const ALL: [Policy; 10] = [
+    pub const ALL: [Policy; 13] = [
         Self::Wicketgate,
-        Self::ExpectedTime,
         Self::Reference,
         Self::RoundRobin,
         Self::ConnectionSticky,
         Self::Random,
         Self::LeastRequest,
         Self::PowerOfTwo,
+        Self::SglangCacheAware,
+        Self::DynamoKv,
+        Self::SmgLeastLoad,
         Self::LMetric,
         Self::OracleTtft,
+        Self::OracleE2e,
     ];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Wicketgate => "wicketgate",
-            Self::ExpectedTime => "expected-time",
             Self::Reference => "reference",
             Self::RoundRobin => "round-robin",
             Self::ConnectionSticky => "connection-sticky",
             Self::Random => "random",
             Self::LeastRequest => "least-request",
             Self::PowerOfTwo => "power-of-two",
+            Self::SglangCacheAware => "sglang-cache-aware",
+            Self::DynamoKv => "dynamo-kv",
+            Self::SmgLeastLoad => "smg-least-load",
             Self::LMetric => "lmetric",
             Self::OracleTtft => "oracle-ttft",
+            Self::OracleE2e => "oracle-e2e",
         }
     }
 
     pub fn about(self) -> &'static str {
         match self {
-            Self::Wicketgate => "our default profile, on accounted signals",
-            Self::ExpectedTime => {
-                "least expected time by learned speed (weights.predictedLatency alone)"
-            }
+            Self::Wicketgate => "our default: least expected time by learned speed",
             Self::Reference => "queue 2, KV 2, prefix 3 on pages scraped every 50 ms",
             Self::RoundRobin => "each endpoint in turn",
             Self::ConnectionSticky => "64 connections, each bound to a random endpoint",
             Self::Random => "uniform",
             Self::LeastRequest => "fewest requests in flight",
             Self::PowerOfTwo => "of two random ones that with fewer requests in flight",
+            Self::SglangCacheAware => {
+                "best match above 0.3 unless 64 requests and 1.5 times out of balance, else \
+                 fewest in flight"
+            }
+            Self::DynamoKv => "least blocks to prefill, less those held, and blocks in use",
+            Self::SmgLeastLoad => "least tokens / throughput + memory pressure, polled every 10 s",
             Self::LMetric => "least (pending + uncached prompt tokens) x (requests + 1)",
             Self::OracleTtft => "shortest time to first token, knowing the engines' true state",
+            Self::OracleE2e => "shortest time to last token, knowing the answers' lengths as well",
         }
     }
 
@@ -83,9 +105,36 @@ impl Policy {
         found.ok_or_else(|| UnknownPolicy(name.to_owned()))
     }
 
-    /// Reads metrics pages.
-    pub(crate) fn scrapes(self) -> bool {
-        matches!(self, Self::Wicketgate | Self::ExpectedTime | Self::Reference)
+    /// Knows what no gateway can know.
+    pub fn is_clairvoyant(self) -> bool {
+        matches!(self, Self::OracleTtft | Self::OracleE2e)
+    }
+
+    /// How it reads metrics pages.
+    pub(crate) fn scrapes(self) -> Scrapes {
+        match self {
+            Self::Wicketgate => Scrapes::Cadence,
+            Self::Reference => Scrapes::Staggered(REFERENCE_INTERVAL),
+            Self::SmgLeastLoad => Scrapes::Together(least_load::POLL),
+            _ => Scrapes::Never,
+        }
+    }
+
+    /// Rests on an expected time, and on what answers say was cached.
+    pub(crate) fn is_ours(self) -> bool {
+        self == Self::Wicketgate
+    }
+
+    /// Is a profile, which names substitutes for an endpoint that fails at once.
+    pub(crate) fn names_substitutes(self) -> bool {
+        matches!(
+            self,
+            Self::Wicketgate
+                | Self::Reference
+                | Self::RoundRobin
+                | Self::Random
+                | Self::LeastRequest
+        )
     }
 
     /// Asks who holds a prompt's beginning.
@@ -97,99 +146,192 @@ impl Policy {
                 | Self::Random
                 | Self::LeastRequest
                 | Self::PowerOfTwo
+                | Self::SmgLeastLoad
         )
+    }
+}
+
+/// How often the reference reads a page.
+const REFERENCE_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Whether and how often pages are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scrapes {
+    Never,
+    /// The product's rhythm.
+    Cadence,
+    /// One endpoint after the other within the interval, which is kinder to the reference than all at
+    /// once.
+    Staggered(Duration),
+    /// All at once: what was sent since is then comparable.
+    Together(Duration),
+}
+
+/// A request before its choice.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) view: RequestView<'a>,
+    pub(crate) block_tokens: u32,
+    /// Of the prompt's whole blocks; empty for policies that do not ask.
+    pub(crate) hashes: &'a [BlockHash],
+    /// Length of the answer. Nobody but the clairvoyant looks.
+    pub(crate) output_tokens: u32,
+    /// This decision is to be explained.
+    pub(crate) is_sampled: bool,
+}
+
+impl Asked<'_> {
+    /// Tokens of the prompt that the index believes to be there.
+    pub(crate) fn held(&self, candidate: &Candidate) -> u32 {
+        candidate.matched_blocks * self.block_tokens
+    }
+
+    pub(crate) fn uncached(&self, candidate: &Candidate) -> u32 {
+        self.view.prompt_tokens.saturating_sub(self.held(candidate))
     }
 }
 
 /// A policy at work.
 pub(crate) enum Chooser {
-    Profile(Box<Profile>, Scratch),
-    /// The endpoint of each connection.
-    Sticky(Vec<usize>),
+    Profile(Box<Profile>, Scratch, Receipt),
+    Sticky(Sticky),
     PowerOfTwo,
+    CacheAware(CacheAware),
+    Dynamo(Dynamo),
+    LeastLoad(LeastLoad),
     LMetric,
-    Oracle,
+    OracleTtft,
+    OracleE2e,
 }
 
 impl Chooser {
-    pub(crate) fn new(policy: Policy, endpoints: usize, rng: &mut Pcg64Mcg) -> Self {
-        let profile = |profile| Self::Profile(Box::new(profile), Scratch::default());
+    /// * `weights`: for our own profile, instead of the default.
+    pub(crate) fn new(
+        policy: Policy,
+        weights: Option<&Weights>,
+        endpoints: usize,
+        rng: &mut Pcg64Mcg,
+    ) -> Self {
+        let profile =
+            |profile| Self::Profile(Box::new(profile), Scratch::default(), Receipt::default());
         match policy {
-            Policy::Wicketgate => profile(Profile::from_weights(&Weights {
-                lora_affinity: 2.0,
-                ..Weights::default()
-            })),
-            Policy::ExpectedTime => {
-                profile(Profile::from_weights(&Weights { expected_time: 1.0, ..Weights::ZERO }))
+            Policy::Wicketgate => {
+                profile(weights.map_or_else(profiles::wicketgate, Profile::from_weights))
             }
-            Policy::Reference => profile(Profile {
-                saturation: None,
-                ..Profile::from_weights(&Weights {
-                    signals: Signals::Scraped,
-                    ..Weights::default()
-                })
-            }),
+            Policy::Reference => profile(profiles::reference()),
             Policy::RoundRobin => profile(Profile::round_robin()),
             Policy::LeastRequest => profile(Profile::least_request()),
-            Policy::Random => profile(Profile { picker: Picker::Random, ..Profile::round_robin() }),
-            Policy::ConnectionSticky => {
-                Self::Sticky((0..CONNECTIONS).map(|_| rng.random_range(0..endpoints)).collect())
-            }
+            Policy::Random => profile(profiles::random()),
+            Policy::ConnectionSticky => Self::Sticky(Sticky::new(endpoints, rng)),
             Policy::PowerOfTwo => Self::PowerOfTwo,
+            Policy::SglangCacheAware => Self::CacheAware(CacheAware::new(endpoints)),
+            Policy::DynamoKv => Self::Dynamo(Dynamo::new(endpoints)),
+            Policy::SmgLeastLoad => Self::LeastLoad(LeastLoad::new(endpoints)),
             Policy::LMetric => Self::LMetric,
-            Policy::OracleTtft => Self::Oracle,
+            Policy::OracleTtft => Self::OracleTtft,
+            Policy::OracleE2e => Self::OracleE2e,
         }
     }
 
-    /// The index of the endpoint to send to; `None` refuses the request.
+    /// Appends where to send, the best first; nothing refuses the request. A profile names
+    /// substitutes for a failing endpoint, as the product takes them; the others are asked again
+    /// with [`RequestView::excluded`]. Gives the milliseconds to a first token that it expects, if
+    /// it expects any and the decision is sampled.
     ///
-    /// * `candidates`: one for each endpoint, at least one; they may be reordered.
+    /// * `candidates`: one for each endpoint, at least one; they may be reordered and dropped.
     pub(crate) fn choose(
         &mut self,
-        view: &RequestView<'_>,
-        candidates: &mut [Candidate],
+        asked: &Asked<'_>,
+        candidates: &mut Vec<Candidate>,
         truth: &Truth<'_>,
-        block_tokens: u32,
-        now: Timestamp,
         rng: &mut Pcg64Mcg,
-    ) -> Option<usize> {
-        let all = candidates.len();
-        match self {
-            Self::Profile(profile, scratch) => {
-                let order = profile.pick(view, candidates, scratch, rng, None).ok()?;
-                let first = *order.first()?;
-                Some(candidates[first as usize].endpoint.0 as usize)
+        order: &mut Vec<Choice>,
+    ) -> Option<f32> {
+        let choice = |candidate: &Candidate| Choice {
+            endpoint: candidate.endpoint.0 as usize,
+            held_tokens: asked.held(candidate),
+        };
+        if let Self::Profile(profile, scratch, receipt) = self {
+            let explained = asked.is_sampled.then_some(&mut *receipt);
+            let picked = profile.pick(&asked.view, candidates, scratch, rng, explained).ok()?;
+            order.extend(picked.iter().map(|at| choice(&candidates[*at as usize])));
+            if !asked.is_sampled {
+                return None;
             }
-            Self::Sticky(connections) => {
-                let connection = rng.random_range(0..connections.len());
-                connections.get(connection).copied()
-            }
-            Self::PowerOfTwo => {
-                let first = rng.random_range(0..all);
-                if all == 1 {
-                    return Some(first);
-                }
-                let second = (first + rng.random_range(1..all)) % all;
-                let is_less = candidates[second].in_flight < candidates[first].in_flight;
-                Some(if is_less { second } else { first })
-            }
-            Self::LMetric => {
-                let cost = |candidate: &Candidate| {
-                    let held = u64::from(candidate.matched_blocks * block_tokens);
-                    let own = u64::from(view.prompt_tokens).saturating_sub(held);
-                    ((candidate.prefill_tokens + own) * u64::from(candidate.in_flight + 1)) as f64
-                };
-                least(candidates.iter().map(cost), rng)
-            }
-            Self::Oracle => {
-                let ttft = |candidate: &Candidate| {
-                    let held = candidate.matched_blocks * block_tokens;
-                    let endpoint = candidate.endpoint.0 as usize;
-                    truth.ttft_seconds(endpoint, view.prompt_tokens, held, now)
-                };
-                least(candidates.iter().map(ttft), rng)
-            }
+            let first = receipt.order.first()?;
+            let chosen = receipt.candidates.iter().find(|entry| entry.candidate.endpoint == *first);
+            return chosen?.predicted_ms;
         }
+        keep_usable(&asked.view, candidates);
+        if candidates.is_empty() {
+            return None;
+        }
+        let chosen = match self {
+            Self::Profile(..) => None,
+            Self::Sticky(sticky) => Some(sticky.choose(candidates, rng)),
+            Self::PowerOfTwo => Some(few::power_of_two(candidates, rng)),
+            Self::CacheAware(policy) => policy.choose(asked, candidates, rng),
+            Self::Dynamo(policy) => policy.choose(asked, candidates, rng),
+            Self::LeastLoad(policy) => policy.choose(candidates, rng),
+            Self::LMetric => few::lmetric(asked, candidates, rng),
+            Self::OracleTtft => {
+                least(candidates.iter().map(|other| truth.ttft_seconds(asked, other)), rng)
+            }
+            Self::OracleE2e => {
+                least(candidates.iter().map(|other| truth.e2e_seconds(asked, other)), rng)
+            }
+        };
+        order.extend(chosen.map(|at| choice(&candidates[at])));
+        None
+    }
+
+    /// The request went there.
+    pub(crate) fn sent(&mut self, choice: Choice, request: u32, asked: &Asked<'_>) {
+        match self {
+            Self::CacheAware(policy) => {
+                let uncached = asked.view.prompt_tokens.saturating_sub(choice.held_tokens);
+                policy.sent(choice.endpoint, uncached);
+            }
+            Self::Dynamo(policy) => policy.sent(choice.endpoint, request, asked),
+            Self::LeastLoad(policy) => policy.sent(choice.endpoint, asked),
+            _ => {}
+        }
+    }
+
+    /// The request left again, however it ended.
+    pub(crate) fn ended(&mut self, endpoint: usize, request: u32) {
+        if let Self::Dynamo(policy) = self {
+            policy.ended(endpoint, request);
+        }
+    }
+
+    /// A page was read.
+    ///
+    /// * `generated`: tokens that the engine counts since its start.
+    pub(crate) fn scraped(&mut self, endpoint: usize, generated: u64, now: Timestamp) {
+        if let Self::LeastLoad(policy) = self {
+            policy.polled(endpoint, generated, now);
+        }
+    }
+}
+
+/// An endpoint chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Choice {
+    pub(crate) endpoint: usize,
+    /// Tokens of the prompt that the index believes to be there.
+    pub(crate) held_tokens: u32,
+}
+
+/// Drops those excluded and ejected, as the product's own profiles do: every policy has the same
+/// protection against broken endpoints, so that only choices are compared.
+fn keep_usable(view: &RequestView<'_>, candidates: &mut Vec<Candidate>) {
+    candidates.retain(|candidate| !view.excluded.contains(&candidate.endpoint));
+    if candidates.iter().any(|candidate| candidate.ejected) {
+        let mut keep = vec![true; candidates.len()];
+        EjectedFilter::default().filter(view, candidates, &mut keep);
+        let mut keep = keep.into_iter();
+        candidates.retain(|_| keep.next().unwrap_or(true));
     }
 }
 

@@ -1,5 +1,30 @@
 //! What a prompt is made of, without text.
 
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Block hashes that were seen. They are uniform already, so they are their own hashes.
+pub(crate) type Seen = HashSet<u64, BuildHasherDefault<AsIs>>;
+
+#[derive(Debug, Default)]
+pub(crate) struct AsIs(u64);
+
+impl Hasher for AsIs {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+}
+
 /// A run of tokens. Equal `content` in equal place after equal segments is equal text, also where
 /// one of the two is cut short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,9 +36,19 @@ pub struct Segment {
 /// Hashes of the full blocks of `block_tokens` tokens (at least 1), in order, appended to `out`.
 /// Two prompts get the same hash at the same place exactly if they are equal up to its end.
 pub fn block_hashes(segments: &[Segment], block_tokens: u32, out: &mut Vec<u64>) {
+    chained_hashes(0, segments.iter(), block_tokens, out);
+}
+
+/// [`block_hashes`] that share nothing with those of another `seed`.
+pub(crate) fn chained_hashes<'a>(
+    seed: u64,
+    segments: impl Iterator<Item = &'a Segment>,
+    block_tokens: u32,
+    out: &mut Vec<u64>,
+) {
     let block_tokens = block_tokens.max(1);
-    let (mut chain, mut begin, mut next) = (0, 0_u32, block_tokens);
-    for segment in segments.iter().filter(|segment| segment.tokens > 0) {
+    let (mut chain, mut begin, mut next) = (seed, 0_u32, block_tokens);
+    for segment in segments.filter(|segment| segment.tokens > 0) {
         chain = mix(mix(chain, segment.content), u64::from(begin));
         let end = begin.saturating_add(segment.tokens);
         while next <= end {

@@ -1,16 +1,21 @@
 //! What is asked: lengths and sharing, and when.
 
-use std::collections::HashSet;
+mod adapters;
+#[cfg(test)]
+mod tests;
+
 use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use types::Timestamp;
+use types::{AdapterId, Timestamp};
 
 use crate::arrivals::Arrivals;
 use crate::capacity::Mix;
 use crate::lengths::{Lengths, normal};
-use crate::prompt::{Segment, block_hashes, mix};
+use crate::prompt::{Seen, Segment, chained_hashes, mix};
+use crate::trace::TraceName;
+pub(crate) use adapters::Adapters;
 
 /// One request of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,11 +24,28 @@ pub struct Request {
     pub prompt: Box<[Segment]>,
     /// What the model will say; no gateway knows its length.
     pub answer: Segment,
+    /// The LoRA adapter that it names; `None`: the base model.
+    pub adapter: Option<AdapterId>,
 }
 
 impl Request {
     pub fn prompt_tokens(&self) -> u32 {
         self.prompt.iter().map(|segment| segment.tokens).sum()
+    }
+
+    /// Appends the hashes of the prompt's whole blocks. Adapters share nothing.
+    pub(crate) fn prompt_hashes(&self, block_tokens: u32, out: &mut Vec<u64>) {
+        chained_hashes(self.seed(), self.prompt.iter(), block_tokens, out);
+    }
+
+    /// The same of prompt and answer together.
+    pub(crate) fn whole_hashes(&self, block_tokens: u32, out: &mut Vec<u64>) {
+        let whole = self.prompt.iter().chain([&self.answer]);
+        chained_hashes(self.seed(), whole, block_tokens, out);
+    }
+
+    fn seed(&self) -> u64 {
+        self.adapter.map_or(0, |adapter| adapter.0)
     }
 }
 
@@ -32,6 +54,7 @@ impl Request {
 pub struct Workload {
     pub(crate) arrivals: Arrivals,
     pub(crate) sharing: Sharing,
+    pub(crate) adapters: Option<Adapters>,
 }
 
 /// Which prompts have a beginning in common.
@@ -63,6 +86,8 @@ pub(crate) enum Sharing {
         question: Lengths,
         answer: Lengths,
     },
+    /// As recorded, arrivals included.
+    Trace(TraceName),
 }
 
 /// Conversations begin so long before a run, so that all ages are there from its start.
@@ -74,8 +99,21 @@ const PAUSE_SIGMA: f64 = 0.5;
 const READ: (f64, f64) = (1.0, 0.02);
 
 impl Workload {
+    pub(crate) const fn new(arrivals: Arrivals, sharing: Sharing) -> Self {
+        Self { arrivals, sharing, adapters: None }
+    }
+
     /// All requests up to `until`, `rate` per second on average, in order of time.
     pub fn requests(&self, seed: u64, rate: f64, until: Duration) -> Vec<Request> {
+        let mut requests = self.bare_requests(seed, rate, until);
+        if let Some(adapters) = &self.adapters {
+            adapters.assign(mix(seed, 4), &mut requests);
+        }
+        requests
+    }
+
+    /// All but their adapters.
+    fn bare_requests(&self, seed: u64, rate: f64, until: Duration) -> Vec<Request> {
         // Streams apart, so that the rate does not change what is asked.
         let mut rng = Pcg64Mcg::seed_from_u64(mix(seed, 1));
         let arrivals_seed = mix(seed, 2);
@@ -87,6 +125,7 @@ impl Workload {
                     at,
                     prompt: Box::new([content.fresh(prompt.draw(&mut rng).max(1))]),
                     answer: content.fresh(answer.draw(&mut rng).max(1)),
+                    adapter: None,
                 };
                 instants.map(&mut request).collect()
             }
@@ -105,10 +144,12 @@ impl Workload {
                         at,
                         prompt: Box::new([prefix, content.fresh(question.draw(&mut rng).max(1))]),
                         answer: content.fresh(answer.draw(&mut rng).max(1)),
+                        adapter: None,
                     }
                 };
                 instants.map(request).collect()
             }
+            Sharing::Trace(name) => name.trace().requests(mix(seed, 1), rate, until),
             Sharing::Chat { .. } => {
                 let mean_turns = self.mean_turns();
                 let begins =
@@ -153,7 +194,8 @@ impl Workload {
                 return;
             }
             prompt.push(asked);
-            all.push(Request { at, prompt: prompt.clone().into(), answer: said });
+            let prompt_now = prompt.clone().into();
+            all.push(Request { at, prompt: prompt_now, answer: said, adapter: None });
             prompt.push(said);
             tokens += said.tokens;
             let read = READ.0 + READ.1 * f64::from(said.tokens);
@@ -184,7 +226,11 @@ impl Workload {
         const SAMPLE: f64 = 6000.0;
         const RATE: f64 = 4.0;
         const BLOCK: u32 = 16;
-        let requests = self.requests(0, RATE, Duration::from_secs_f64(SAMPLE / RATE));
+        let (rate, span) = match self.sharing {
+            Sharing::Trace(name) => (name.trace().rate(), name.trace().span()),
+            _ => (RATE, Duration::from_secs_f64(SAMPLE / RATE)),
+        };
+        let requests = self.requests(0, rate, span);
         // The first half fills the cache.
         let uncached = uncached_tokens(&requests, BLOCK);
         let from = requests.len() / 2;
@@ -204,6 +250,10 @@ impl Workload {
             Sharing::Chat { systems, system, .. } => {
                 (f64::from(system), f64::from(systems) * f64::from(system))
             }
+            Sharing::Trace(name) => {
+                let common = f64::from(name.trace().common_tokens());
+                (common, common)
+            }
         };
         Mix {
             prompt,
@@ -221,15 +271,12 @@ impl Workload {
 /// Tokens of each request that a cache without bounds would not hold when it comes, answers of
 /// earlier turns included. At least one token is always computed.
 pub(crate) fn uncached_tokens(requests: &[Request], block_tokens: u32) -> Vec<u32> {
-    let mut seen = HashSet::new();
-    let (mut hashes, mut whole) = (Vec::new(), Vec::new());
+    let mut seen = Seen::default();
+    let mut hashes = Vec::new();
     let mut one = |request: &Request| {
         let tokens = request.prompt_tokens();
         hashes.clear();
-        whole.clear();
-        whole.extend(request.prompt.iter().copied());
-        whole.push(request.answer);
-        block_hashes(&whole, block_tokens, &mut hashes);
+        request.whole_hashes(block_tokens, &mut hashes);
         let usable = (tokens.saturating_sub(1) / block_tokens) as usize;
         let held = hashes.iter().take(usable).take_while(|hash| seen.contains(*hash)).count();
         seen.extend(hashes.drain(..));
@@ -245,52 +292,5 @@ impl Contents {
     fn fresh(&mut self, tokens: u32) -> Segment {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         Segment { content: mix(self.0, 0xf5e5), tokens }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scenario::SCENARIOS;
-
-    const MINUTE: Duration = Duration::from_secs(60);
-
-    #[test]
-    fn a_seed_fixes_what_is_asked_and_when() {
-        for scenario in SCENARIOS {
-            let workload = scenario.workload;
-            let all = workload.requests(5, 10.0, MINUTE);
-            assert_eq!(all, workload.requests(5, 10.0, MINUTE), "{}", scenario.name);
-            assert_ne!(all, workload.requests(6, 10.0, MINUTE), "{}", scenario.name);
-            assert!(all.is_sorted_by_key(|request| request.at), "{}", scenario.name);
-        }
-    }
-
-    #[test]
-    fn every_kind_of_traffic_keeps_its_rate() {
-        for scenario in SCENARIOS {
-            let until = Duration::from_secs(1200);
-            let rate = scenario.workload.requests(1, 10.0, until).len() as f64 / 1200.0;
-            assert!((rate / 10.0 - 1.0).abs() < 0.06, "{}: {rate}", scenario.name);
-        }
-    }
-
-    #[test]
-    fn the_next_turn_of_a_chat_begins_with_the_turn_before_and_its_answer() {
-        let chat = SCENARIOS.iter().find(|scenario| scenario.name == "chat").unwrap();
-        let all = chat.workload.requests(1, 4.0, Duration::from_secs(300));
-        let followed = all.iter().filter(|turn| {
-            let said = [&turn.prompt[..], &[turn.answer]].concat();
-            all.iter().any(|next| next.at > turn.at && next.prompt.starts_with(&said))
-        });
-        assert!(followed.count() * 2 > all.len());
-    }
-
-    #[test]
-    fn with_endless_memory_only_the_new_text_is_computed() {
-        let groups = SCENARIOS.iter().find(|scenario| scenario.name == "prefix-8b").unwrap();
-        let mix = groups.workload.mix(8);
-        assert!((1200.0..1220.0).contains(&mix.uncached), "{mix:?}");
-        assert_eq!((mix.prompt, mix.output, mix.own), (7200.0, 1000.0, 1700.0));
     }
 }

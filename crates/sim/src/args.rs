@@ -75,7 +75,9 @@ pub struct Args {
 
     /// A group of servers (repeatable; replaces --count): comma-separated `key=value` with keys
     /// engine, hardware, model, count, port, lora (repeatable), max-loras, max-num-seqs,
-    /// max-num-queued-reqs, time-scale. What a group does not say, the other options say.
+    /// max-num-queued-reqs, time-scale, max-model-len, keep-alive (seconds), prefix-caching (on,
+    /// off), block-size, version, clock-ahead (seconds), silent (start of the names of metrics that
+    /// are left out, repeatable). What a group does not say, the other options say.
     #[arg(long = "server", value_name = "KEY=VALUE,…")]
     pub servers: Vec<Group>,
 

@@ -3,7 +3,8 @@
 //!
 //! It has no clock, no I/O and no thread: time is an argument, and whoever drives it decides
 //! whether a step takes real time (`server`) or none (a discrete-event simulation). The same spec,
-//! seed and calls give the same events.
+//! seed and calls give the same events. A driver that plays virtual time asks for runs of steps
+//! ([`Engine::begin_run`]) instead of single ones: the same steps, an order of magnitude cheaper.
 //!
 //! ```text
 //! submit ─► entering ──api delay──► waiting ──admit──► running ──► finished
@@ -14,8 +15,10 @@
 mod blocks;
 mod cost;
 mod hardware;
+mod jitter;
 mod lora;
 mod request;
+mod run;
 mod schedule;
 mod spec;
 mod stats;
@@ -30,15 +33,18 @@ use rand_pcg::Pcg32;
 use types::{AdapterId, Timestamp};
 
 pub use blocks::BlockHash;
-pub use cost::{StepCosts, StepWork};
+pub use cost::{BatchCost, StepCosts, StepWork};
 pub use hardware::{Hardware, TABLE};
+pub use jitter::Jitter;
 pub use request::{Event, RequestId, RequestSpec, RequestTimes, SubmitError};
+pub use run::{Decoded, Run, RunView};
 pub use spec::{EngineSpec, LoraSpec, Reservation};
-pub use stats::EngineStats;
+pub use stats::{EngineStats, Gauges};
 
 use blocks::BlockPool;
 use lora::LoraSlots;
 use request::Request;
+use run::Foreseen;
 
 /// A place in [`Engine::requests`].
 type Place = u32;
@@ -62,13 +68,21 @@ pub struct Engine {
     promised: u32,
     /// Waiting requests that were set aside in the last step because of their adapter.
     deferred: u32,
-    step: Option<InFlight>,
+    /// The waiting request that was found not to fit, until something happens that could make it
+    /// fit: blocks come free, or one that it can share is referred to.
+    blocked: Option<Place>,
+    step: InFlight,
+    /// The steps foreseen after the one under way.
+    foreseen: Foreseen,
+    jitter: Jitter,
     stats: EngineStats,
 }
 
-/// A step that was begun.
+/// The step under way, if there is one; kept to reuse its memory.
 #[derive(Debug, Default)]
 struct InFlight {
+    is_under_way: bool,
+    /// Who computes how many tokens, in order of admission.
     batch: Vec<(Place, u32)>,
     events: Vec<Event>,
 }
@@ -83,7 +97,8 @@ pub struct Step {
 }
 
 impl Engine {
-    /// An idle engine with cold caches. `seed` decides how long adapters take from disk.
+    /// An idle engine with cold caches. `seed` decides how long adapters take from disk, and the
+    /// jitter of each step.
     pub fn new(spec: EngineSpec, seed: u64) -> Self {
         Self {
             blocks: BlockPool::new(spec.block_count),
@@ -97,7 +112,10 @@ impl Engine {
             running: Vec::new(),
             promised: 0,
             deferred: 0,
-            step: None,
+            blocked: None,
+            step: InFlight::default(),
+            foreseen: Foreseen::default(),
+            jitter: Jitter::new(spec.jitter, seed),
             stats: EngineStats::default(),
             spec,
         }
@@ -107,7 +125,8 @@ impl Engine {
         &self.spec
     }
 
-    /// Hands a request over; the scheduler sees it after the API delay.
+    /// Hands a request over; the scheduler sees it after the API delay. A run under way is cut
+    /// accordingly, so ask [`Engine::run_end`] afterwards.
     pub fn submit(&mut self, spec: RequestSpec) -> Result<(), SubmitError> {
         let tokens = spec.prompt_tokens.saturating_add(spec.output_tokens);
         let limit = self.spec.context_tokens_max();
@@ -140,19 +159,21 @@ impl Engine {
         self.places.insert(id, place);
         let at = self.entering.partition_point(|(other, _)| *other <= ready);
         self.entering.insert(at, (ready, place));
+        self.foreseen.cut_at_entry(ready);
         Ok(())
     }
 
     /// Forgets a request, also in the middle of a step, and frees its blocks at once. False: it
-    /// is not here (any more).
+    /// is not here (any more). Within a run call [`Engine::cut`] first, which knows what time it
+    /// is.
     pub fn cancel(&mut self, id: RequestId) -> bool {
         let Some(place) = self.places.get(&id).copied() else { return false };
         self.entering.retain(|(_, other)| *other != place);
         self.waiting.retain(|other| *other != place);
         self.running.retain(|other| *other != place);
-        if let Some(step) = &mut self.step {
-            step.batch.retain(|(other, _)| *other != place);
-        }
+        debug_assert!(self.foreseen.quiet_steps() == 0, "cut the run before you cancel");
+        self.foreseen.keep_first();
+        self.step.batch.retain(|(other, _)| *other != place);
         self.remove(place);
         true
     }
@@ -186,16 +207,16 @@ impl Engine {
         self.loras.forget(adapter);
     }
 
-    /// Gauges and counters as of now.
+    /// Gauges and counters as of now; within a run as of its first step (see
+    /// [`Engine::run_at`] and [`Engine::cut`]).
     pub fn stats(&self) -> EngineStats {
-        let waiting = self.waiting.len() as u32;
-        let deferred = self.deferred.min(waiting);
+        let gauges = self.gauges();
         EngineStats {
-            running: self.running.len() as u32,
-            waiting_capacity: waiting - deferred,
-            waiting_deferred: deferred,
-            blocks: self.blocks.total(),
-            blocks_used: self.blocks.total() - self.blocks.free(),
+            running: gauges.running,
+            waiting_capacity: gauges.waiting_capacity,
+            waiting_deferred: gauges.waiting_deferred,
+            blocks: gauges.blocks,
+            blocks_used: gauges.blocks_used,
             blocks_cached: self.blocks.cached() as u32,
             running_adapters: self.adapters(self.running.iter()),
             waiting_adapters: self.adapters(self.waiting.iter()),
@@ -203,8 +224,24 @@ impl Engine {
         }
     }
 
+    /// The gauges of [`Engine::stats`] that cost nothing to read.
+    pub fn gauges(&self) -> Gauges {
+        let waiting = self.waiting.len() as u32;
+        let deferred = self.deferred.min(waiting);
+        Gauges {
+            running: self.running.len() as u32,
+            waiting_capacity: waiting - deferred,
+            waiting_deferred: deferred,
+            blocks: self.blocks.total(),
+            blocks_used: self.blocks.total() - self.blocks.free(),
+        }
+    }
+
     fn adapters<'a>(&self, places: impl Iterator<Item = &'a Place>) -> Vec<AdapterId> {
         let mut adapters = Vec::new();
+        if self.spec.lora.gpu_slots == 0 {
+            return adapters;
+        }
         for place in places {
             if let Some(adapter) = self.request(*place).spec.adapter
                 && !adapters.contains(&adapter)
@@ -228,6 +265,7 @@ impl Engine {
         let mut request = self.requests[place as usize].take()?;
         self.promised -= self.promise(&request);
         self.blocks.release(&mut request.blocks);
+        self.blocked = None;
         self.places.remove(&request.spec.id);
         self.vacant.push(place);
         Some(request)

@@ -11,6 +11,7 @@ use types::EngineKind;
 
 use crate::engine::{EngineStats, Hardware};
 use crate::fault::Fault;
+use crate::quirks::Quirks;
 use crate::server::{self, LogPage, Server};
 
 /// One simulated server.
@@ -46,6 +47,7 @@ pub struct ServerSpec {
     pub block_count: Option<u32>,
     /// An idle connection is closed after so long; uvicorn's default of 5 s.
     pub keep_alive: Duration,
+    pub quirks: Quirks,
 }
 
 impl Default for ServerSpec {
@@ -68,6 +70,7 @@ impl Default for ServerSpec {
             max_model_len: None,
             block_count: None,
             keep_alive: Duration::from_secs(5),
+            quirks: Quirks::default(),
         }
     }
 }

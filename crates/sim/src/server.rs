@@ -173,7 +173,7 @@ impl Server {
             spec: core.engine.spec(),
             adapters: &names,
         };
-        Bytes::from(metrics::page(&identity, &core.books))
+        Bytes::from(self.spec.quirks.silence(metrics::page(&identity, &core.books)))
     }
 }
 
@@ -186,7 +186,11 @@ impl Core {
         set(spec.max_num_seqs, &mut engine_spec.sequences_max);
         set(spec.max_num_batched_tokens, &mut engine_spec.batched_tokens_max);
         set(spec.max_model_len, &mut engine_spec.model_len_max);
+        let tokens = engine_spec.block_count.saturating_mul(engine_spec.block_size);
+        set(spec.quirks.block_size, &mut engine_spec.block_size);
+        engine_spec.block_count = (tokens / engine_spec.block_size).max(1);
         set(spec.block_count, &mut engine_spec.block_count);
+        engine_spec.prefix_caching = spec.quirks.prefix_caching;
         engine_spec.queued_requests_max = spec.max_num_queued_reqs;
         let mut engine = Engine::new(engine_spec, spec.seed.wrapping_add(deaths));
         let adapters: BTreeMap<String, AdapterId> =

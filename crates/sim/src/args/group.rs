@@ -2,11 +2,13 @@
 
 use std::net::SocketAddr;
 use std::str::FromStr;
+use std::time::Duration;
 
 use types::EngineKind;
 
 use super::Args;
 use crate::fleet::ServerSpec;
+use crate::quirks::Quirks;
 
 /// Servers that are alike. What is `None`, the other options say.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,6 +23,9 @@ pub struct Group {
     pub max_num_seqs: Option<u32>,
     pub max_num_queued_reqs: Option<u32>,
     pub time_scale: Option<f64>,
+    pub max_model_len: Option<u32>,
+    pub keep_alive_s: Option<f64>,
+    pub quirks: Quirks,
 }
 
 /// Why a text is no group.
@@ -30,7 +35,8 @@ pub enum GroupError {
     Form(String),
     #[error(
         "unknown key `{0}`; known: engine, hardware, model, count, port, lora, max-loras, \
-         max-num-seqs, max-num-queued-reqs, time-scale"
+         max-num-seqs, max-num-queued-reqs, time-scale, max-model-len, keep-alive (seconds), \
+         prefix-caching (on, off), block-size, version, clock-ahead (seconds), silent"
     )]
     Key(String),
     #[error("`{value}` is no {key}")]
@@ -61,6 +67,24 @@ impl FromStr for Group {
                 "max-num-queued-reqs" => {
                     group.max_num_queued_reqs = Some(parse("max-num-queued-reqs", value)?);
                 }
+                "max-model-len" => group.max_model_len = Some(parse("max-model-len", value)?),
+                "keep-alive" => group.keep_alive_s = Some(parse("keep-alive", value)?),
+                "prefix-caching" => {
+                    group.quirks.prefix_caching = match value {
+                        "on" => true,
+                        "off" => false,
+                        _ => {
+                            let value = value.to_owned();
+                            return Err(GroupError::Value { key: "prefix-caching", value });
+                        }
+                    }
+                }
+                "block-size" => group.quirks.block_size = Some(parse("block-size", value)?),
+                "version" => group.quirks.version = Some(value.to_owned()),
+                "clock-ahead" => {
+                    group.quirks.clock_ahead_s = Some(parse("clock-ahead", value)?);
+                }
+                "silent" => group.quirks.silent.push(value.to_owned()),
                 "time-scale" => group.time_scale = Some(parse("time-scale", value)?),
                 other => return Err(GroupError::Key(other.to_owned())),
             }
@@ -98,6 +122,12 @@ impl Group {
             time_scale: self.time_scale.unwrap_or(args.time_scale),
             seed,
             answer_tokens: args.answer_tokens,
+            max_model_len: self.max_model_len,
+            keep_alive: self
+                .keep_alive_s
+                .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+                .unwrap_or(spec.keep_alive),
+            quirks: self.quirks.clone(),
             max_num_seqs: self.max_num_seqs.or(args.max_num_seqs),
             max_num_queued_reqs: self.max_num_queued_reqs.or(args.max_num_queued_reqs),
             ..spec

@@ -19,7 +19,9 @@ const NONE: Block = Block::MAX;
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    hash: Option<BlockHash>,
+    /// Meaningless unless `is_named`.
+    hash: BlockHash,
+    is_named: bool,
     references: u32,
     /// Neighbours in the free list; meaningless while referenced.
     before: Block,
@@ -29,6 +31,9 @@ struct Entry {
 /// All blocks of one engine.
 #[derive(Debug)]
 pub(super) struct BlockPool {
+    total: u32,
+    /// Blocks that were ever used. The others come first in the free list, which is not written
+    /// out for them: an idle engine costs no memory.
     entries: Vec<Entry>,
     cached: HashMap<BlockHash, Block, BuildHasherDefault<Identity>>,
     head: Block,
@@ -57,23 +62,19 @@ impl Hasher for Identity {
 }
 
 impl BlockPool {
-    pub(super) fn new(count: u32) -> Self {
-        let mut pool = Self {
-            entries: Vec::with_capacity(count as usize),
+    pub(super) fn new(total: u32) -> Self {
+        Self {
+            total,
+            entries: Vec::new(),
             cached: HashMap::default(),
             head: NONE,
             tail: NONE,
-            free: 0,
-        };
-        for block in 0..count {
-            pool.entries.push(Entry { hash: None, references: 0, before: NONE, after: NONE });
-            pool.append(block);
+            free: total,
         }
-        pool
     }
 
     pub(super) fn total(&self) -> u32 {
-        self.entries.len() as u32
+        self.total
     }
 
     /// Blocks that nobody refers to, cached ones included.
@@ -110,6 +111,18 @@ impl BlockPool {
 
     /// Takes the block that was unused for longest. `None`: every block is referred to.
     pub(super) fn allocate(&mut self) -> Option<Block> {
+        let fresh = self.entries.len() as u32;
+        if fresh < self.total {
+            self.entries.push(Entry {
+                hash: BlockHash(0),
+                is_named: false,
+                references: 1,
+                before: NONE,
+                after: NONE,
+            });
+            self.free -= 1;
+            return Some(fresh);
+        }
         if self.head == NONE {
             return None;
         }
@@ -117,8 +130,8 @@ impl BlockPool {
         self.unlink(block);
         let entry = &mut self.entries[block as usize];
         entry.references = 1;
-        if let Some(hash) = entry.hash.take() {
-            self.cached.remove(&hash);
+        if std::mem::take(&mut entry.is_named) {
+            self.cached.remove(&entry.hash);
         }
         Some(block)
     }
@@ -127,7 +140,8 @@ impl BlockPool {
     pub(super) fn name(&mut self, block: Block, hash: BlockHash) {
         if let std::collections::hash_map::Entry::Vacant(vacant) = self.cached.entry(hash) {
             vacant.insert(block);
-            self.entries[block as usize].hash = Some(hash);
+            let entry = &mut self.entries[block as usize];
+            (entry.hash, entry.is_named) = (hash, true);
         }
     }
 
@@ -169,6 +183,19 @@ impl BlockPool {
         self.free -= 1;
     }
 
+    /// Hashes of the free list, next to be evicted first.
+    #[cfg(test)]
+    pub(super) fn free_hashes(&self) -> Vec<Option<u64>> {
+        let mut hashes = vec![None; self.total as usize - self.entries.len()];
+        let mut at = self.head;
+        while at != NONE {
+            let entry = &self.entries[at as usize];
+            hashes.push(entry.is_named.then_some(entry.hash.0));
+            at = entry.after;
+        }
+        hashes
+    }
+
     /// Checks the books against who holds what: every block is either in the free list, once, or
     /// held by as many holders as its count says; every cached hash names the block that bears it.
     #[cfg(test)]
@@ -190,17 +217,15 @@ impl BlockPool {
             assert_eq!(entry.before, before, "free list is torn at {at}");
             (before, at, length) = (at, entry.after, length + 1);
         }
-        assert_eq!((length, self.tail), (self.free, before));
+        let fresh = self.total - self.entries.len() as u32;
+        assert_eq!((length + fresh, self.tail), (self.free, before));
         for (block, entry) in self.entries.iter().enumerate() {
             assert_eq!(entry.references, references[block], "references of block {block}");
             assert_eq!(listed[block], references[block] == 0, "block {block} is free and in use");
-            if let Some(hash) = entry.hash {
-                assert_eq!(self.cached.get(&hash), Some(&(block as Block)), "block {block}");
+            if entry.is_named {
+                assert_eq!(self.cached.get(&entry.hash), Some(&(block as Block)), "block {block}");
             }
         }
-        assert_eq!(
-            self.cached.len(),
-            self.entries.iter().filter(|entry| entry.hash.is_some()).count()
-        );
+        assert_eq!(self.cached.len(), self.entries.iter().filter(|entry| entry.is_named).count());
     }
 }

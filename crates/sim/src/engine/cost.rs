@@ -56,22 +56,46 @@ impl StepWork {
     }
 }
 
+/// What steps of one batch cost, before their contexts are known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BatchCost {
+    fixed_ms: f64,
+    context_token_ms: f64,
+    factor: f64,
+}
+
+impl BatchCost {
+    /// Milliseconds of the step whose decodes have contexts of `decode_context` tokens in all.
+    pub fn step_ms(&self, decode_context: f64) -> f64 {
+        (self.fixed_ms + self.context_token_ms * decode_context) * self.factor
+    }
+}
+
 impl StepCosts {
     /// Milliseconds that a step takes; `adapter_factor` is the slow-down by each distinct adapter.
     pub fn step_ms(&self, work: &StepWork, adapter_factor: f64) -> f64 {
+        self.batch_ms(work, adapter_factor).step_ms(work.decode_context)
+    }
+
+    /// The part of [`StepCosts::step_ms`] that does not depend on the length of the contexts, for
+    /// steps that decode the same batch again and again. Gives the very same numbers.
+    pub fn batch_ms(&self, work: &StepWork, adapter_factor: f64) -> BatchCost {
         let tokens = f64::from(work.tokens);
         let touched = if self.experts {
             0.034 + 0.966 * (1.0 - (1.0 - 8.0 / 128.0_f64).powf(tokens))
         } else {
             1.0
         };
-        let dense = (self.weights_ms * touched).hypot(self.token_us * 1e-3 * tokens);
-        let step = self.overhead_ms
-            + dense
-            + self.prefill_pair_ns * 1e-6 * work.prefill_pairs
-            + self.context_token_ns * 1e-6 * work.decode_context
-            + self.sequence_us * 1e-3 * f64::from(work.decodes);
-        step * (1.0 + adapter_factor * f64::from(work.adapters))
+        let (weights, compute) = (self.weights_ms * touched, self.token_us * 1e-3 * tokens);
+        let dense = (weights * weights + compute * compute).sqrt();
+        BatchCost {
+            fixed_ms: self.overhead_ms
+                + dense
+                + self.prefill_pair_ns * 1e-6 * work.prefill_pairs
+                + self.sequence_us * 1e-3 * f64::from(work.decodes),
+            context_token_ms: self.context_token_ns * 1e-6,
+            factor: 1.0 + adapter_factor * f64::from(work.adapters),
+        }
     }
 
     /// The same engine, `factor` times slower in every part.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use types::{AdapterId, Timestamp};
 
 use super::request::Request;
-use super::{Engine, Event, InFlight, Place, Reservation, Step, StepWork};
+use super::{BatchCost, Engine, Event, InFlight, Place, Reservation, Step, StepWork};
 
 impl Engine {
     /// Begins a step at `now`. `None`: nothing to do until [`Engine::next_ready`], or a step is
@@ -15,7 +15,11 @@ impl Engine {
     /// or a chunk of its prompt; when blocks run out the last one yields. Then, unless somebody
     /// had to yield, waiting requests are let in.
     pub fn step(&mut self, now: Timestamp) -> Option<Step> {
-        if self.step.is_some() {
+        self.begin(now).map(|(step, _)| step)
+    }
+
+    pub(super) fn begin(&mut self, now: Timestamp) -> Option<(Step, BatchCost)> {
+        if self.step.is_under_way {
             return None;
         }
         while let Some((ready, place)) = self.entering.front().copied()
@@ -25,62 +29,74 @@ impl Engine {
             self.waiting.push_back(place);
         }
         let mut plan = Plan {
-            batch: InFlight::default(),
+            batch: std::mem::take(&mut self.step),
             work: StepWork::default(),
             budget: self.spec.batched_tokens_max,
             adapters: Vec::new(),
             load: Duration::ZERO,
         };
+        plan.batch.batch.clear();
+        plan.batch.events.clear();
         let preempted = self.schedule_running(&mut plan);
         self.deferred = 0;
         if !preempted {
             self.admit(&mut plan, now);
         }
-        if plan.batch.batch.is_empty() {
+        self.step = plan.batch;
+        if self.step.batch.is_empty() {
             return None;
         }
+        self.step.is_under_way = true;
         plan.work.adapters = plan.adapters.len() as u32;
-        let milliseconds = self.spec.costs.step_ms(&plan.work, self.spec.lora.step_factor);
+        let cost = self.spec.costs.batch_ms(&plan.work, self.spec.lora.step_factor);
+        let time = self.step_time(cost.step_ms(plan.work.decode_context), self.stats.steps);
         self.stats.steps += 1;
-        self.step = Some(plan.batch);
-        Some(Step {
-            duration: Duration::from_secs_f64(milliseconds * 1e-3) + plan.load,
-            work: plan.work,
-            adapter_load: plan.load,
-        })
+        let duration = time + plan.load;
+        Some((Step { duration, work: plan.work, adapter_load: plan.load }, cost))
+    }
+
+    /// What the step of this number takes in this run of the engine, adapter loads aside.
+    pub(super) fn step_time(&self, milliseconds: f64, number: u64) -> Duration {
+        let nanos = milliseconds * self.jitter.factor(number) * 1e6;
+        // A cast saturates, and half a nanosecond more makes it round.
+        Duration::from_nanos((nanos + 0.5) as u64)
     }
 
     /// Ends the step at `now` and appends what happened to `events`. Does nothing if no step is
-    /// under way.
+    /// under way. Of a run it ends the first step, and the others are not foreseen any more.
     pub fn finish_step(&mut self, now: Timestamp, events: &mut Vec<Event>) {
-        let Some(step) = self.step.take() else { return };
-        events.extend(step.events);
+        if !std::mem::take(&mut self.step.is_under_way) {
+            return;
+        }
+        self.foreseen.clear();
+        events.append(&mut self.step.events);
         let mut finished = false;
-        for (place, tokens) in step.batch {
-            let request = self.request_mut(place);
+        let batch = std::mem::take(&mut self.step.batch);
+        for (place, tokens) in &batch {
+            let request = self.requests[*place as usize].as_mut();
+            let request = request.expect("a request in the batch is there");
             request.computed += tokens;
             if request.left() > 0 {
                 continue;
             }
             request.generated += 1;
+            self.stats.generation_tokens += 1;
             let id = request.spec.id;
             if request.first_token.is_none() {
                 request.first_token = Some(now);
-                let (prompt, cached) = (request.spec.prompt_tokens, request.cached_tokens);
-                self.stats.prompt_tokens += u64::from(prompt);
-                self.stats.prompt_tokens_cached += u64::from(cached);
+                self.stats.prompt_tokens += u64::from(request.spec.prompt_tokens);
+                self.stats.prompt_tokens_cached += u64::from(request.cached_tokens);
                 events.push(Event::FirstToken { id });
             } else {
                 events.push(Event::Token { id });
             }
-            self.stats.generation_tokens += 1;
-            let request = self.request(place);
             if request.generated >= request.spec.output_tokens {
                 events.push(Event::Finished { id, times: request.times(now) });
-                self.remove(place);
+                self.remove(*place);
                 finished = true;
             }
         }
+        self.step.batch = batch;
         if finished {
             let requests = &self.requests;
             self.running.retain(|place| requests[*place as usize].is_some());
@@ -95,16 +111,21 @@ impl Engine {
             let place = self.running[at];
             let request = self.request(place);
             let tokens = request.left().min(plan.budget).min(self.spec.prefill_chunk_max);
-            let wanted = self.spec.blocks_for(request.computed + tokens);
-            while self.blocks.free() < wanted.saturating_sub(self.held(place)) {
-                preempted = true;
-                let Some(victim) = self.running.pop() else { return true };
-                self.preempt(victim, plan);
-                if victim == place {
-                    return true;
+            let reached = request.computed + tokens;
+            let held = request.blocks.len() as u32;
+            if reached > held * self.spec.block_size {
+                let wanted = self.spec.blocks_for(reached);
+                while self.blocks.free() < wanted - held {
+                    preempted = true;
+                    let Some(victim) = self.running.pop() else { return true };
+                    self.preempt(victim, plan);
+                    if victim == place {
+                        return true;
+                    }
                 }
+                self.take(place, wanted);
             }
-            self.grow(place, wanted, tokens);
+            self.name_filled(place, tokens);
             plan.add(place, self.request(place), tokens);
             at += 1;
         }
@@ -124,7 +145,13 @@ impl Engine {
                 aside.push(place);
                 continue;
             }
-            let Some(tokens) = self.take_blocks(place, plan.budget) else { break };
+            if self.blocked == Some(place) {
+                break;
+            }
+            let Some(tokens) = self.take_blocks(place, plan.budget) else {
+                self.blocked = Some(place);
+                break;
+            };
             self.waiting.pop_front();
             self.running.push(place);
             if let Some(adapter) = is_new {
@@ -184,13 +211,13 @@ impl Engine {
         if self.spec.reservation == Reservation::WholeAnswer {
             self.promised += needed;
         }
-        self.grow(place, self.spec.blocks_for(cached + tokens), tokens);
+        self.take(place, self.spec.blocks_for(cached + tokens));
+        self.name_filled(place, tokens);
         Some(tokens)
     }
 
-    /// Takes blocks until the request holds `wanted`, and names those that `tokens` more tokens
-    /// fill. The caller made sure that they are there.
-    fn grow(&mut self, place: Place, wanted: u32, tokens: u32) {
+    /// Takes blocks until the request holds `wanted`. The caller made sure that they are there.
+    fn take(&mut self, place: Place, wanted: u32) {
         let Some(request) = self.requests[place as usize].as_mut() else { return };
         let held_before = request.blocks.len() as u32;
         while (request.blocks.len() as u32) < wanted {
@@ -200,19 +227,39 @@ impl Engine {
         if self.spec.reservation == Reservation::WholeAnswer {
             self.promised -= request.blocks.len() as u32 - held_before;
         }
-        let full = (request.computed + tokens) / self.spec.block_size;
-        if self.spec.prefix_caching {
-            for at in request.named as usize..full as usize {
-                let Some(hash) = request.hash(at) else { break };
-                self.blocks.name(request.blocks[at], hash);
-            }
-            request.named = request.named.max(full);
+    }
+
+    /// Takes one block more.
+    pub(super) fn extend(&mut self, place: Place) {
+        let wanted = self.request(place).blocks.len() as u32 + 1;
+        self.take(place, wanted);
+    }
+
+    /// Names the blocks that are full once `tokens` more tokens are computed.
+    pub(super) fn name_filled(&mut self, place: Place, tokens: u32) {
+        let Some(request) = self.requests[place as usize].as_ref() else { return };
+        let reached = request.computed + tokens;
+        if !self.spec.prefix_caching || reached < (request.named + 1) * self.spec.block_size {
+            return;
         }
+        let full = reached / self.spec.block_size;
+        for at in request.named as usize..full as usize {
+            let Some(hash) = request.hash(at) else { break };
+            self.blocks.name(request.blocks[at], hash);
+            if let Some(blocked) = self.blocked
+                && self.requests[blocked as usize].as_ref().and_then(|other| other.hash(at))
+                    == Some(hash)
+            {
+                self.blocked = None;
+            }
+        }
+        self.request_mut(place).named = full;
     }
 
     fn preempt(&mut self, victim: Place, plan: &mut Plan) {
         let promise = self.promise(self.request(victim));
         self.promised -= promise;
+        self.blocked = None;
         let Some(request) = self.requests[victim as usize].as_mut() else { return };
         self.blocks.release(&mut request.blocks);
         request.named = 0;
@@ -221,10 +268,6 @@ impl Engine {
         plan.batch.events.push(Event::Preempted { id: request.spec.id });
         self.waiting.push_front(victim);
         self.stats.preemptions += 1;
-    }
-
-    fn held(&self, place: Place) -> u32 {
-        self.request(place).blocks.len() as u32
     }
 
     fn reserved_tokens(&self, request: &Request) -> u32 {

@@ -53,6 +53,9 @@ pub struct EngineSpec {
     /// Time from the HTTP request to the scheduler (tokenise, hand over, first flush): 15 ms in
     /// the measurements that the step constants were checked against.
     pub api_delay: Duration,
+    /// Relative standard deviation of a step's time, at least 0; 0, the default, makes every step
+    /// take exactly what [`StepCosts`] says. See [`super::Jitter`].
+    pub jitter: f64,
 }
 
 impl EngineSpec {
@@ -95,6 +98,7 @@ impl EngineSpec {
                 step_factor: 0.02,
             },
             api_delay: Duration::from_millis(15),
+            jitter: 0.0,
         }
     }
 

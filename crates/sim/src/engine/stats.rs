@@ -33,6 +33,30 @@ pub struct EngineStats {
     pub rejected: u64,
 }
 
+/// What an engine holds at the moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gauges {
+    pub running: u32,
+    /// Wait for blocks or a place in the batch.
+    pub waiting_capacity: u32,
+    /// Wait because the step's adapters left no room for theirs.
+    pub waiting_deferred: u32,
+    pub blocks: u32,
+    /// Blocks that some request refers to.
+    pub blocks_used: u32,
+}
+
+impl Gauges {
+    pub fn waiting(&self) -> u32 {
+        self.waiting_capacity + self.waiting_deferred
+    }
+
+    /// Share of the blocks that requests refer to, 0 to 1.
+    pub fn kv_usage(&self) -> f64 {
+        kv_usage(self.blocks_used, self.blocks)
+    }
+}
+
 impl EngineStats {
     pub fn waiting(&self) -> u32 {
         self.waiting_capacity + self.waiting_deferred
@@ -40,6 +64,10 @@ impl EngineStats {
 
     /// Share of the blocks that requests refer to, 0 to 1.
     pub fn kv_usage(&self) -> f64 {
-        if self.blocks == 0 { 0.0 } else { f64::from(self.blocks_used) / f64::from(self.blocks) }
+        kv_usage(self.blocks_used, self.blocks)
     }
+}
+
+fn kv_usage(used: u32, blocks: u32) -> f64 {
+    if blocks == 0 { 0.0 } else { f64::from(used) / f64::from(blocks) }
 }

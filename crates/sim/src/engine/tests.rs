@@ -2,6 +2,7 @@
 
 mod books;
 mod latency;
+mod runs;
 mod scheduling;
 
 use std::time::Duration;

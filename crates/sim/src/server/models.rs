@@ -49,7 +49,7 @@ impl Server {
     /// `GET /version` and the engines' own ways to say the same.
     pub(super) fn about(&self) -> Value {
         let model = &self.spec.model;
-        match self.spec.engine {
+        let mut about = match self.spec.engine {
             EngineKind::Tgi => json!({
                 "model_id": model, "model_dtype": "bfloat16", "max_concurrent_requests": 128,
                 "max_input_tokens": self.hardware.model_len_max - 1,
@@ -62,7 +62,11 @@ impl Server {
             }),
             EngineKind::TensorRtLlm => json!({"version": "1.3.0"}),
             _ => json!({"version": "0.33.0"}),
+        };
+        if let Some(version) = &self.spec.quirks.version {
+            about["version"] = version.as_str().into();
         }
+        about
     }
 
     /// `POST /v1/load_lora_adapter`. Returns how long loading takes in real time.

@@ -37,7 +37,7 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     vec(call, 1..120)
 }
 
-fn audit(engine: &Engine) {
+pub(super) fn audit(engine: &Engine) {
     engine.blocks.audit(engine.requests.iter().flatten().map(|request| &request.blocks));
     let promised: u32 =
         engine.requests.iter().flatten().map(|request| engine.promise(request)).sum();

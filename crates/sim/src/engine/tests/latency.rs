@@ -1,73 +1,10 @@
-//! Step times against measurements that others published.
-
-use std::collections::BTreeMap;
-use std::time::Duration;
+//! Step times that can be checked by hand. Those of whole tables of measurements:
+//! `tests/calibration`.
 
 use types::{EngineKind, Timestamp};
 
 use super::{finished, request};
 use crate::engine::{Engine, EngineSpec, Event, Hardware, StepWork, TABLE};
-
-/// Mean time per output token, milliseconds, with `concurrency` requests kept in flight. Arrivals
-/// at the start are spread; the first round is left out.
-fn closed_loop_tpot(hardware: &Hardware, prompt: u32, output: u32, concurrency: u64) -> f64 {
-    let spec = EngineSpec::new(EngineKind::Vllm, hardware, 0, 0);
-    let mut engine = Engine::new(spec, 0);
-    let submit = |engine: &mut Engine, id: u64, arrived: Timestamp| {
-        let mut spec = request(id, id, prompt, output);
-        spec.arrived = arrived;
-        engine.submit(spec).unwrap();
-    };
-    let spread = Duration::from_millis(u64::from(output) * 10 / concurrency);
-    for id in 0..concurrency {
-        submit(&mut engine, id, Timestamp::ZERO + spread * id as u32);
-    }
-    let total = concurrency * 3;
-    let (mut next, mut now, mut events) = (concurrency, Timestamp::ZERO, Vec::new());
-    let mut times = Vec::new();
-    while let Some(ready) = engine.next_ready() {
-        now = now.max(ready);
-        now = now + engine.step(now).unwrap().duration;
-        engine.finish_step(now, &mut events);
-        for (id, finished) in finished(&events) {
-            if next < total {
-                submit(&mut engine, next, now);
-                next += 1;
-            }
-            if (concurrency..2 * concurrency).contains(&id.0) {
-                times.push(finished);
-            }
-        }
-        events.clear();
-    }
-    let sum: f64 =
-        times.iter().map(|times| times.finished.since(times.first_token).as_secs_f64()).sum();
-    sum * 1e3 / times.len() as f64 / f64::from(output - 1)
-}
-
-#[test]
-fn time_per_output_token_agrees_with_published_silicon() {
-    let mut errors: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-    for line in include_str!("../../../testdata/silicon_h100.csv").lines().skip(1) {
-        let fields: Vec<&str> = line.split(',').collect();
-        let number = |at: usize| fields[at].parse::<f64>().unwrap();
-        let hardware = Hardware::find(fields[0]).unwrap();
-        let tpot = closed_loop_tpot(hardware, number(1) as u32, number(2) as u32, number(3) as u64);
-        let error = tpot / number(5) - 1.0;
-        println!("{line}: {tpot:.2} ms, {:+.1} %", error * 100.0);
-        errors.entry(hardware.name).or_default().push(error.abs());
-    }
-    assert_eq!(errors.len(), 7);
-    for (name, errors) in errors {
-        let mean = errors.iter().sum::<f64>() / errors.len() as f64;
-        let worst = errors.iter().copied().fold(0.0, f64::max);
-        println!("{name}: mean {:.1} %, worst {:.1} %", mean * 100.0, worst * 100.0);
-        // The constants of this row do not reach the error that their fit states.
-        let (mean_max, worst_max) =
-            if name == "llama-3.1-70b-fp8/4xh100" { (0.09, 0.20) } else { (0.04, 0.08) };
-        assert!(mean < mean_max && worst < worst_max, "{name}: {mean} {worst}");
-    }
-}
 
 #[test]
 fn an_a10g_is_fourteen_times_slower_in_prefill_and_four_to_six_in_decode() {

@@ -209,3 +209,25 @@ fn a_request_enters_after_the_api_delay() {
     assert_eq!(engine.next_ready(), Some(Timestamp::from_millis(15)));
     assert!(engine.step(Timestamp::from_millis(15)).is_some());
 }
+
+#[test]
+fn a_client_that_leaves_after_its_first_token_brings_the_next_prompt_a_step_forward() {
+    // A decode that is not there leaves a token of the budget: the prompt behind it that just did
+    // not fit into one step fits. So real and virtual time agree only if clients do the same.
+    let first_token_ms = |leaves: bool| {
+        let mut engine = Engine::new(small(200), 0);
+        engine.submit(request(1, 1, 16, 20)).unwrap();
+        let first = engine.step(Timestamp::ZERO).unwrap();
+        let now = Timestamp::ZERO + first.duration;
+        engine.finish_step(now, &mut Vec::new());
+        if leaves {
+            engine.cancel(RequestId(1));
+        }
+        engine.submit(request(2, 2, 512, 1)).unwrap();
+        let (events, _) = run(&mut engine, now);
+        let (_, times) = finished(&events)[0];
+        times.first_token.since(now).as_secs_f64() * 1e3
+    };
+    let (stays, leaves) = (first_token_ms(false), first_token_ms(true));
+    assert!(stays > leaves + 8.0, "{stays} {leaves}");
+}

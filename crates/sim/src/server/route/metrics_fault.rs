@@ -22,7 +22,10 @@ pub(super) async fn serve(server: &Shared, connection: &mut Connection) -> After
         Some((FaultKind::MetricsGarbage { what }, _)) => (200, spoil(&server.metrics_page(), what)),
         Some((_, frozen)) => (200, frozen.unwrap_or_default()),
     };
-    connection.head(status, &[("content-type", TEXT)], Framing::Length(page.len()));
+    let date = server.spec.quirks.date(telemetry::clock::unix_seconds(telemetry::clock::wall()));
+    let mut headers = vec![("content-type", TEXT)];
+    headers.extend(date.as_deref().map(|date| ("date", date)));
+    connection.head(status, &headers, Framing::Length(page.len()));
     connection.chunk(&page);
     after(connection.flush().await)
 }
