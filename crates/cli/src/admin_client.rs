@@ -15,13 +15,19 @@ pub(crate) fn request(
     path: &str,
     body: &[u8],
 ) -> anyhow::Result<Vec<u8>> {
+    let token = std::env::var("WICKETGATE_ADMIN_TOKEN").unwrap_or_default();
+    if token.contains(['\r', '\n']) {
+        bail!("WICKETGATE_ADMIN_TOKEN has a line break");
+    }
+    let authorization =
+        if token.is_empty() { String::new() } else { format!("authorization: Bearer {token}\r\n") };
     let mut stream = TcpStream::connect_timeout(&admin, TIMEOUT)
         .with_context(|| format!("no gateway answers at {admin}; --admin names another address"))?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
     write!(
         stream,
-        "{method} {path} HTTP/1.1\r\nhost: {admin}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        "{method} {path} HTTP/1.1\r\nhost: {admin}\r\nconnection: close\r\ncontent-type: application/json\r\n{authorization}content-length: {}\r\n\r\n",
         body.len()
     )?;
     stream.write_all(body)?;

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use config::AnyDocument;
+
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The document (InferenceGatewayConfig, YAML or JSON)
+    /// The document (InferenceGatewayConfig, EndpointPickerConfig or GlobalInferenceGateway, YAML or JSON)
     #[arg(short = 'f', long = "file", value_name = "FILE", required = true, num_args = 1..)]
     files: Vec<PathBuf>,
 }
@@ -15,10 +17,20 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for file in &args.files {
-        match config::load(file) {
-            Ok(document) => {
+        match config::load_any(file) {
+            Ok(AnyDocument::Gateway(document)) => {
                 for warning in &document.warnings {
                     eprintln!("{warning}");
+                }
+                if document.spec.serves_strangers()
+                    && !document.spec.listener.address.ip().is_loopback()
+                {
+                    let address = document.spec.listener.address;
+                    eprintln!(
+                        "{}: doubt: anyone who reaches {address} can use the models: {} (docs/authentication.md)",
+                        file.display(),
+                        open_by(&document.spec),
+                    );
                 }
                 let pools = document.spec.schedulers.len();
                 println!(
@@ -28,6 +40,25 @@ pub(crate) fn run(args: &Args) -> ExitCode {
                     document.name
                 );
             }
+            Ok(AnyDocument::Global(document)) => {
+                for warning in &document.gateway.warnings {
+                    eprintln!("{warning}");
+                }
+                let members = document.global.members.len();
+                println!(
+                    "{}: valid ({} `{}`, {members} members)",
+                    file.display(),
+                    config::GLOBAL_KIND,
+                    document.gateway.name
+                );
+            }
+            Ok(AnyDocument::Picker(picker)) => {
+                for warning in &picker.warnings {
+                    eprintln!("{warning}");
+                }
+                let summary = picker.summary();
+                println!("{}: valid ({}), {summary}", file.display(), config::PICKER_KIND);
+            }
             Err(errors) => {
                 eprintln!("{errors}");
                 code = ExitCode::FAILURE;
@@ -35,4 +66,12 @@ pub(crate) fn run(args: &Args) -> ExitCode {
         }
     }
     code
+}
+
+/// Why requests without credentials are served.
+pub(crate) fn open_by(spec: &config::Spec) -> &'static str {
+    match spec.auth {
+        None => "the document has no `auth`",
+        Some(_) => "`auth.anonymous` is `allow`",
+    }
 }

@@ -96,7 +96,7 @@ fn positive(text: &str) -> Result<f64, String> {
 const POLICIES: [(Policy, &str, &str); 3] = [
     (Policy::RoundRobin, "round-robin", "round robin"),
     (Policy::LeastRequest, "least-request", "least request"),
-    (Policy::Weights, "wicketgate", "wicketgate"),
+    (Policy::Document, "wicketgate", "wicketgate"),
 ];
 
 /// What all policies get alike.
@@ -152,7 +152,7 @@ async fn demo(args: &Args, simulator: &Handle) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     let mut last = None;
     for (policy, name, title) in POLICIES {
-        let serves_on = policy == Policy::Weights && !args.once;
+        let serves_on = policy == Policy::Document && !args.once;
         let ports = if serves_on { stand::USUAL } else { stand::EPHEMERAL };
         let servers = fleet::servers(plan.timetable.time_scale, plan.seed);
         let fleet = simulator.spawn(Fleet::start(servers)).await??;
@@ -270,7 +270,7 @@ fn invite(stand: &Stand, quietly: bool) -> anyhow::Result<()> {
          curl http://{traffic}/v1/models\n\
          curl -N http://{traffic}/v1/chat/completions -H 'content-type: application/json' \
          -d '{{\"model\":\"{MODEL}\",\"stream\":true,\"messages\":[{{\"role\":\"user\",\"content\":\"Hello\"}}]}}'\n\n\
-         Metrics and decisions: http://{admin}/metrics, http://{admin}/debug/decisions\n\
+         The live page, metrics: http://{admin}/, http://{admin}/metrics\n\
          Ctrl-C ends it."
     );
     if quietly {

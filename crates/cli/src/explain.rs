@@ -1,10 +1,12 @@
 //! `wicketgate explain`.
 
+mod prospects;
+
 use std::net::SocketAddr;
 
 use anyhow::Context;
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use gateway::DecisionView;
+use gateway::{DecisionView, RewriteView, ShadowView};
 
 use crate::admin_client;
 
@@ -25,6 +27,22 @@ pub(crate) struct Args {
     /// Path that the body belongs to
     #[arg(long, value_name = "PATH", default_value = "/v1/chat/completions")]
     path: String,
+
+    /// Ask as this caller of the document (`auth.callers`); without it, as somebody without credentials
+    #[arg(long, value_name = "NAME", conflicts_with = "request_id")]
+    caller: Option<String>,
+
+    /// Name of the caller's key, where rate limits tell keys apart
+    #[arg(long, value_name = "NAME", conflicts_with = "request_id")]
+    key: Option<String>,
+
+    /// The objective that the request names
+    #[arg(long, value_name = "NAME", conflicts_with = "request_id")]
+    objective: Option<String>,
+
+    /// Milliseconds within which the first token has to come
+    #[arg(long, value_name = "MS", conflicts_with = "request_id")]
+    deadline_ms: Option<u64>,
 
     /// Explain a request that was decided already, by its x-request-id (of the last 256)
     #[arg(long, value_name = "ID", conflicts_with = "model")]
@@ -72,9 +90,35 @@ fn fetch(args: &Args) -> anyhow::Result<DecisionView> {
             "messages": [{ "role": "user", "content": args.prompt }],
         }))?,
     };
-    let path = format!("/debug/explain?path={}", args.path);
+    let mut path = format!("/debug/explain?path={}", encoded(&args.path));
+    let deadline = args.deadline_ms.map(|deadline| deadline.to_string());
+    let parameters = [
+        ("caller", &args.caller),
+        ("key", &args.key),
+        ("objective", &args.objective),
+        ("deadline_ms", &deadline),
+    ];
+    for (name, value) in parameters {
+        if let Some(value) = value {
+            path.push_str(&format!("&{name}={}", encoded(value)));
+        }
+    }
     let answer = admin_client::request(args.admin, "POST", &path, &body)?;
     Ok(serde_json::from_slice(&answer)?)
+}
+
+/// A value as it can stand in a query.
+fn encoded(value: &str) -> String {
+    let mut encoded = String::new();
+    for byte in value.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
 }
 
 fn render(view: &DecisionView) -> String {
@@ -136,7 +180,8 @@ fn render(view: &DecisionView) -> String {
         (None, None) => "no endpoint".to_owned(),
     };
     format!(
-        "{} (pool {}), about {} prompt tokens, {} blocks: {verdict}\n{table}\nprofile {}, picker {}, decided in {:.1} µs",
+        "{}{} (pool {}), about {} prompt tokens, {} blocks: {verdict}\n{table}\nprofile {}, picker {}, decided in {:.1} µs{}{}{}",
+        view.rewrite.as_ref().map(rewrite).unwrap_or_default(),
         view.model,
         view.pool,
         view.prompt_tokens,
@@ -144,7 +189,40 @@ fn render(view: &DecisionView) -> String {
         view.profile,
         view.picker,
         view.took_us,
+        view.shadow.as_ref().map(shadow).unwrap_or_default(),
+        view.flow.as_ref().map(prospects::flow).unwrap_or_default(),
+        prospects::limits(&view.limits),
     )
+}
+
+fn rewrite(view: &RewriteView) -> String {
+    let shares: Vec<_> = view
+        .shares
+        .iter()
+        .map(|(target, share)| format!("{target} {:.1} %", share * 100.0))
+        .collect();
+    let why = if view.sticky { "its key decides" } else { "the next in the split" };
+    let (name, rule) = (&view.name, view.rule);
+    format!(
+        "rewrite {name}, rule {rule}, sends it to {} ({why}; {})\n",
+        view.target,
+        shares.join(", ")
+    )
+}
+
+fn shadow(view: &ShadowView) -> String {
+    let weights: Vec<_> =
+        view.scorers.iter().map(|scorer| format!("{} ×{}", scorer.name, scorer.weight)).collect();
+    let choice = match (&view.endpoint, view.regret_ms) {
+        (None, _) => "no endpoint".to_owned(),
+        (Some(endpoint), _) if view.same => format!("{endpoint} as well"),
+        (Some(endpoint), Some(regret)) if regret < 0.0 => {
+            format!("{endpoint}, ≈ {:.0} ms later", -regret)
+        }
+        (Some(endpoint), Some(regret)) => format!("{endpoint}, ≈ {regret:.0} ms sooner"),
+        (Some(endpoint), None) => endpoint.clone(),
+    };
+    format!("\nshadow ({}): {choice}", weights.join(", "))
 }
 
 fn note(candidate: &gateway::CandidateView) -> String {

@@ -3,16 +3,27 @@
 mod admin_client;
 mod bench;
 mod check;
+mod cloud_watch;
+mod cluster;
 mod demo;
+mod epp;
 mod explain;
+mod global;
+mod keys;
+mod peers;
 mod reload;
+mod replay;
+mod rollout;
 mod serve;
 mod settings;
 mod shutdown;
+mod traces;
+mod verbosity;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use wicketgate_kube::crd;
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -34,7 +45,11 @@ Examples:
   wicketgate check -f gateway.yaml && wicketgate serve -f gateway.yaml
       the same from a document
   wicketgate explain --model llama-3.1-8b --prompt 'Hello'
-      where a request would go now, and why";
+      where a request would go now, and why
+  wicketgate top
+      the fleet, live
+  wicketgate doctor
+      what to change";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -42,12 +57,26 @@ enum Command {
     Demo(demo::Args),
     /// Benchmarks of routing, on simulated GPUs in virtual time
     Bench(bench::Args),
+    /// What another policy would have made of recorded traffic
+    Replay(replay::Args),
     /// The gateway with its built-in proxy
     Serve(serve::Args),
+    /// The endpoint picker and body-based router for Envoy, Istio and other proxies (ext_proc)
+    Epp(epp::Args),
+    /// One endpoint over the gateways of many clusters
+    Global(global::Args),
     /// Say where a document is wrong, and how to mend it
     Check(check::Args),
     /// Which endpoint a request would get, every score, and the age of every signal
     Explain(explain::Args),
+    /// See and steer how traffic is split between models: canaries, step by step
+    Rollout(rollout::Args),
+    /// The fleet, live, in a terminal
+    Top(console::top::Args),
+    /// What to change at a running gateway and its engines, or at the endpoints of a document
+    Doctor(console::doctor::Args),
+    /// Make, list, revoke and check API keys
+    Keys(keys::Args),
     /// Print a generated page of the documentation
     #[command(hide = true)]
     Docs { page: Page },
@@ -59,9 +88,16 @@ fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo(args) => demo::run(args),
         Command::Bench(args) => bench::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Serve(args) => serve::run(args),
+        Command::Epp(args) => epp::run(args),
+        Command::Global(args) => global::run(args),
         Command::Check(args) => return check::run(&args),
         Command::Explain(args) => explain::run(&args),
+        Command::Rollout(args) => rollout::run(&args),
+        Command::Top(args) => console::top::run(&args),
+        Command::Doctor(args) => return console::doctor::run(&args),
+        Command::Keys(args) => keys::run(&args),
         Command::Docs { page } => {
             print_page(page);
             Ok(())
@@ -83,6 +119,18 @@ enum Page {
     Metrics,
     /// `docs/configuration.md`
     Configuration,
+    /// `docs/picker-config.md`
+    PickerConfig,
+    /// `docs/global-config.md`
+    GlobalConfig,
+    /// `docs/doctor.md`
+    Doctor,
+    /// `docs/access-log.md`
+    AccessLog,
+    /// The resource, for an API server
+    Crd,
+    /// The same in AWS's group
+    CrdAws,
 }
 
 #[expect(clippy::print_stdout, reason = "a command's output")]
@@ -90,6 +138,12 @@ fn print_page(page: Page) {
     match page {
         Page::Metrics => print!("{}", telemetry::names::markdown()),
         Page::Configuration => print!("{}", config::reference_markdown()),
+        Page::PickerConfig => print!("{}", config::picker_markdown()),
+        Page::GlobalConfig => print!("{}", config::global_markdown()),
+        Page::Doctor => print!("{}", console::doctor::markdown()),
+        Page::AccessLog => print!("{}", telemetry::access_log::markdown()),
+        Page::Crd => print!("{}", crd::manifest(config::ApiGroup::Wicketgate)),
+        Page::CrdAws => print!("{}", crd::manifest(config::ApiGroup::Aws)),
     }
 }
 

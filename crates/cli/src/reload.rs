@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gateway::Gateway;
+use gateway::{Gateway, Keys};
 use notify::{RecursiveMode, Watcher};
 use telemetry::clock;
 use telemetry::metrics::labels::Reload;
@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use crate::settings::Flags;
 
 /// Changes that come together are taken together.
-const SETTLE: Duration = Duration::from_millis(200);
+pub(crate) const SETTLE: Duration = Duration::from_millis(200);
 
 /// Applies the document again on SIGHUP and whenever its file changes.
 pub(crate) async fn on_change(
@@ -39,7 +39,7 @@ pub(crate) async fn on_change(
     }
 }
 
-fn reload(gateway: &Gateway, flags: &Flags) {
+fn reload(gateway: &Arc<Gateway>, flags: &Flags) {
     let metrics = gateway.metrics.gateway();
     match flags.document() {
         Ok(document) if document.spec == **gateway.spec() => {
@@ -49,6 +49,24 @@ fn reload(gateway: &Gateway, flags: &Flags) {
             for part in needs_restart(&gateway.spec(), &document.spec) {
                 tracing::warn!(part, "this part of the document takes force only with a restart");
             }
+            // The keys first: at no moment does the new document hold without them.
+            let keys = match Keys::load(&document.spec, Some(gateway)) {
+                Ok(keys) => keys,
+                Err(error) => {
+                    metrics.config_reloads.of(Reload::Rejected).inc();
+                    let error = &error as &dyn std::error::Error;
+                    tracing::error!(
+                        error,
+                        "the changed document names keys that cannot be used; the old one stays in force"
+                    );
+                    return;
+                }
+            };
+            if document.spec.serves_strangers() && !gateway.spec().serves_strangers() {
+                let why = crate::check::open_by(&document.spec);
+                tracing::warn!("requests are now served without credentials: {why}");
+            }
+            gateway.use_keys(keys);
             gateway.apply(&document);
             metrics.config_reloads.of(Reload::Applied).inc();
             metrics.config_last_reload_success.set(clock::unix_seconds(clock::wall()));
@@ -69,14 +87,29 @@ fn needs_restart(old: &config::Spec, new: &config::Spec) -> Vec<&'static str> {
     if old.listener != new.listener {
         parts.push("listener");
     }
-    if old.admin != new.admin {
+    if old.admin.address != new.admin.address {
         parts.push("admin");
+    }
+    if old.peers != new.peers {
+        parts.push("peers");
+    }
+    if old.global != new.global {
+        parts.push("global");
     }
     if old.access_log != new.access_log {
         parts.push("accessLog");
     }
+    if old.observability.tracing != new.observability.tracing {
+        parts.push("observability.tracing");
+    }
+    if old.recording != new.recording {
+        parts.push("recording");
+    }
     if old.prefix_index != new.prefix_index {
         parts.push("prefixIndex");
+    }
+    if old.observability.cloud_watch != new.observability.cloud_watch {
+        parts.push("observability.cloudWatch");
     }
     if old.ejection != new.ejection {
         parts.push("ejection");
@@ -88,7 +121,10 @@ fn needs_restart(old: &config::Spec, new: &config::Spec) -> Vec<&'static str> {
 }
 
 /// Watches the folder, not the file: editors and Kubernetes replace files instead of writing them.
-fn watch(file: &Path, changed: mpsc::Sender<()>) -> anyhow::Result<notify::RecommendedWatcher> {
+pub(crate) fn watch(
+    file: &Path,
+    changed: mpsc::Sender<()>,
+) -> anyhow::Result<notify::RecommendedWatcher> {
     let file = std::path::absolute(file)?;
     let folder: PathBuf = file.parent().map_or_else(|| PathBuf::from("/"), Path::to_owned);
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use config::{AccessLogTarget, Document, EndpointSpec, Overrides};
+use config::{AccessLogTarget, Document, EndpointSpec, Overrides, PickerConfig};
 
 /// Flags that say what to serve and where. Each is also a `WICKETGATE_…` variable.
 #[derive(Clone, Debug, clap::Args)]
@@ -33,9 +33,31 @@ pub(crate) struct Flags {
     /// One JSON line for each request: stdout, stderr, off, or a file [default: the document's, else stdout]
     #[arg(long, value_name = "TARGET", env = "WICKETGATE_ACCESS_LOG", value_parser = access_log)]
     pub(crate) access_log: Option<AccessLogTarget>,
+
+    /// The picker of every pool, instead of what the document says.
+    #[arg(skip)]
+    pub(crate) picker: Option<PickerSource>,
 }
 
-fn access_log(text: &str) -> Result<AccessLogTarget, String> {
+/// Where an `EndpointPickerConfig` comes from.
+#[derive(Clone, Debug)]
+pub(crate) enum PickerSource {
+    File(PathBuf),
+    Text(String),
+}
+
+impl PickerSource {
+    fn load(&self) -> anyhow::Result<PickerConfig> {
+        match self {
+            Self::File(path) => PickerConfig::load(path)
+                .map_err(|errors| anyhow::anyhow!("{}\n{errors}", path.display())),
+            Self::Text(text) => PickerConfig::parse(text, "--config-text")
+                .map_err(|errors| anyhow::anyhow!("--config-text\n{errors}")),
+        }
+    }
+}
+
+pub(crate) fn access_log(text: &str) -> Result<AccessLogTarget, String> {
     Ok(match text {
         "stdout" => AccessLogTarget::Stdout,
         "stderr" => AccessLogTarget::Stderr,
@@ -60,6 +82,9 @@ impl Flags {
                 .map_err(|errors| anyhow::anyhow!("{errors}"))?,
         };
         document.apply(&self.overrides()?);
+        if let Some(picker) = &self.picker {
+            document.use_picker(picker.load()?);
+        }
         Ok(document)
     }
 

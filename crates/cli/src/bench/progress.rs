@@ -43,9 +43,13 @@ impl Progress {
         }
     }
 
-    #[expect(clippy::print_stderr, reason = "progress of a command, beside its output")]
     fn line(&self, what: &str) {
-        eprintln!("{}/{} runs: {what}", self.bar.position(), self.total);
+        write_beside(&format!("{}/{} runs: {what}", self.bar.position(), self.total));
+    }
+
+    /// Says something beside the output.
+    pub(super) fn note(&self, text: &str) {
+        self.bar.suspend(|| write_beside(text));
     }
 
     /// Prints to standard output without tearing the bar.
@@ -63,4 +67,9 @@ impl Drop for Progress {
 #[expect(clippy::print_stdout, reason = "a command's output")]
 fn write_out(text: &str) {
     println!("{text}");
+}
+
+#[expect(clippy::print_stderr, reason = "progress of a command, beside its output")]
+fn write_beside(text: &str) {
+    eprintln!("{text}");
 }

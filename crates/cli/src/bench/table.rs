@@ -1,14 +1,18 @@
 //! The results for people: a heading for each scenario, a table for each load.
 
 use comfy_table::{CellAlignment, Table, presets};
-use lab::{Change, Plan, Policy, RunResult, Traffic};
+use lab::Plan;
+
+use super::measured::{Cell, GOODPUT, ITL, Measure, P50, P95, P99, TOKENS};
+use super::text;
 
 pub(super) const LEGEND: &str = "\
 Engines are simulated (docs/benchmarks.md says how well). Times are means over seeds of each seed's percentile, over
 requests that got an answer; `failed` were refused, and goodput counts them as misses. Load is a share of the fleet's
 fluid capacity, which real queues reach to 85 to 95 %. `of bound`: share of the prompt tokens that an endless cache would
-have found. `spread`: the busiest endpoint's requests for its capacity, over the fleet's. The last columns: the change by
-`wicketgate` against this policy, same requests, with its 95 % interval over seeds.";
+have found. `spread`: the busiest endpoint's requests for its capacity, over the fleet's. Changes are by `wicketgate`
+against this policy, same requests, with their 95 % interval over seeds. `parity`: shown to lie within 5 %; `equal`: less
+than 5 % apart on average; `clear`: more than 20 % in every seed.";
 
 /// What the scenario is, and where its limits are.
 pub(super) fn heading(plan: &Plan) -> String {
@@ -22,108 +26,82 @@ pub(super) fn heading(plan: &Plan) -> String {
     )
 }
 
-/// All policies under one load.
-pub(super) fn cell(
-    load: f64,
-    policies: &[Policy],
-    traffics: &[Traffic],
-    results: &[Vec<RunResult>],
-) -> String {
-    let ours = policies.iter().position(|policy| *policy == Policy::Wicketgate);
-    let ours = ours.and_then(|at| results.get(at));
-    let mut header = vec![
+/// All policies under one load, and how ours stands to the best rival.
+///
+/// * `all_changes`: columns for the changes of P99, goodput and tokens as well.
+pub(super) fn cell(cell: &Cell, all_changes: bool) -> String {
+    let ours = cell.ours().filter(|_| cell.policies.len() > 1);
+    let changes: &[&Measure] = match (ours, all_changes) {
+        (None, _) => &[],
+        (Some(_), false) => &[&P95],
+        (Some(_), true) => &[&P95, &P99, &GOODPUT, &TOKENS],
+    };
+    let mut header: Vec<String> = [
         "policy", "TTFT P50", "P95", "P99", "ITL P99", "goodput", "tok/s", "of bound", "spread",
         "failed",
-    ];
-    if ours.is_some() && policies.len() > 1 {
-        header.extend(["change P95", "change P99", "change tok/s"]);
-    }
+    ]
+    .map(str::to_owned)
+    .into();
+    let short = |measure: &Measure| measure.title.trim_start_matches("TTFT ").to_owned();
+    header.extend(changes.iter().map(|measure| format!("change {}", short(measure))));
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(&header);
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let bound = mean(traffics.iter().map(|traffic| traffic.prefix_hit_bound));
-    for (policy, results) in policies.iter().zip(results) {
-        let of = |of: fn(&RunResult) -> f64| mean(results.iter().map(of));
-        let hit = of(|result| result.prefix_hit_ratio);
+    for (at, policy) in cell.policies.iter().enumerate() {
         let mut row = vec![
             policy.name().to_owned(),
-            time(of(|result| result.ttft_p50_ms)),
-            time(of(|result| result.ttft_p95_ms)),
-            time(of(|result| result.ttft_p99_ms)),
-            time(of(|result| result.itl_p99_ms)),
-            format!("{:.3}", of(|result| result.goodput)),
-            format!("{:.0}", of(|result| result.output_tokens_per_second)),
-            if bound > 0.001 { format!("{:.0} %", 100.0 * hit / bound) } else { "-".to_owned() },
-            format!("{:.2}", of(|result| result.max_over_mean_load)),
-            format!("{:.0}", of(|result| result.failed as f64)),
+            text::time(cell.mean(at, &P50)),
+            text::time(cell.mean(at, &P95)),
+            text::time(cell.mean(at, &P99)),
+            text::time(cell.mean(at, &ITL)),
+            format!("{:.3}", cell.mean(at, &GOODPUT)),
+            format!("{:.0}", cell.mean(at, &TOKENS)),
+            of_bound(cell, at),
+            format!("{:.2}", cell.mean_of(at, |result| result.max_over_mean_load)),
+            format!("{:.0}", cell.mean_of(at, |result| result.failed as f64)),
         ];
-        if let Some(ours) = ours
-            && *policy != Policy::Wicketgate
-        {
-            let change = |of: fn(&RunResult) -> f64| {
-                let values = |results: &[RunResult]| results.iter().map(of).collect::<Vec<_>>();
-                shown(Change::of(&values(ours), &values(results)))
-            };
-            row.push(change(|result| result.ttft_p95_ms));
-            row.push(change(|result| result.ttft_p99_ms));
-            row.push(change(|result| result.output_tokens_per_second));
+        if let Some(ours) = ours.filter(|ours| *ours != at) {
+            row.extend(changes.iter().map(|measure| worded(cell, ours, at, measure)));
         }
         table.add_row(row);
     }
-    let rate = mean(traffics.iter().map(|traffic| traffic.rate));
-    let seeds = traffics.len();
-    format!("\nload {load}: {rate:.1} requests/s, {seeds} seeds\n{}", table.trim_fmt())
+    let (load, rate, seeds) = (cell.load, cell.rate, cell.seeds());
+    let best = ours.map(|ours| against_the_best(cell, ours)).unwrap_or_default();
+    format!("\nload {load}: {rate:.1} requests/s, {seeds} seeds\n{}{best}", table.trim_fmt())
 }
 
-/// `-97 % (-98 to -96)`.
-fn shown(change: Option<Change>) -> String {
-    let Some(change) = change else { return "-".to_owned() };
-    let percent = |share: f64| {
-        let percent = share * 100.0;
-        // One digit more where rounding would say that nothing, or everything, is left.
-        let is_fine = percent.abs() < 9.95 || percent <= -98.95;
-        if is_fine { format!("{percent:+.1}") } else { format!("{percent:+.0}") }
+/// Share of the tokens that an endless cache would have found; nothing where there are none.
+pub(super) fn of_bound(cell: &Cell, policy: usize) -> String {
+    if cell.hit_bound > 0.001 {
+        let hit = cell.mean_of(policy, |result| result.prefix_hit_ratio);
+        format!("{:.0} %", 100.0 * hit / cell.hit_bound)
+    } else {
+        "-".to_owned()
+    }
+}
+
+/// The change, and what it is called.
+fn worded(cell: &Cell, ours: usize, theirs: usize, measure: &Measure) -> String {
+    let change = text::change(cell.change(ours, theirs, measure));
+    let paired = cell.paired(ours, theirs, measure);
+    match paired.and_then(|paired| paired.word(measure.margin)) {
+        Some(word) => format!("{change} {}", word.as_str()),
+        None => change,
+    }
+}
+
+fn against_the_best(cell: &Cell, ours: usize) -> String {
+    let line = |measure: &Measure| {
+        let rival = cell.best_rival(measure)?;
+        let name = cell.policies[rival].name();
+        let change = worded(cell, ours, rival, measure);
+        Some(format!("{} {change} against {name}", measure.title))
     };
-    match change.interval {
-        None => format!("{} %", percent(change.mean)),
-        Some((low, high)) => {
-            format!("{} % ({} to {})", percent(change.mean), percent(low), percent(high))
-        }
+    let lines: Vec<String> = [&P95, &GOODPUT].into_iter().filter_map(line).collect();
+    if lines.is_empty() {
+        return String::new();
     }
-}
-
-fn time(ms: f64) -> String {
-    match ms {
-        ..9.95 => format!("{ms:.1} ms"),
-        ..999.5 => format!("{ms:.0} ms"),
-        ..99_950.0 => format!("{:.2} s", ms / 1e3),
-        _ => format!("{:.0} s", ms / 1e3),
-    }
-}
-
-fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
-    let count = values.len().max(1) as f64;
-    values.sum::<f64>() / count
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_change_is_shown_with_its_sign_and_interval() {
-        assert_eq!(shown(Some(Change { mean: -0.9971, interval: None })), "-99.7 %");
-        let change = Change { mean: -0.974, interval: Some((-0.98, -0.021)) };
-        assert_eq!(shown(Some(change)), "-97 % (-98 to -2.1)");
-        assert_eq!(shown(Some(Change { mean: 0.5, interval: None })), "+50 %");
-        assert_eq!(shown(None), "-");
-    }
-
-    #[test]
-    fn times_are_shown_in_a_unit_that_fits() {
-        let shown = [8.42, 125.0, 1250.0, 125_000.0].map(time);
-        assert_eq!(shown, ["8.4 ms", "125 ms", "1.25 s", "125 s"]);
-    }
+    format!("\nwicketgate and the best rival: {}", lines.join("; "))
 }

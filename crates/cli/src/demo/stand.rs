@@ -140,6 +140,7 @@ fn serve(
             connections_max: document.spec.limits.connections_max,
             memory_bytes: None,
             endpoint_authorization: None,
+            upstream_tls: None,
         };
         Server::new(gateway, options, listeners, phase).run().await?;
         watching.abort();

@@ -63,7 +63,7 @@ async fn prompts_answers_and_keys_are_found_nowhere_but_where_they_belong() {
     assert_eq!(explained.status, 200);
 
     let mut places = vec![("/debug/explain".to_owned(), explained.text())];
-    for path in ["/metrics", "/debug/decisions", "/debug/endpoints", "/"] {
+    for path in ["/metrics", "/debug/decisions", "/debug/endpoints", "/debug/live", "/"] {
         places.push((path.to_owned(), gateway.admin(path).await.text()));
     }
     gateway.until("all is logged", async || gateway.stdout().lines().count() >= 8).await;

@@ -9,7 +9,7 @@ use crate::gateway::{BINARY, Gateway, document};
 use crate::http::{CHAT, ask};
 use crate::sims::{fast, fleet, prompt};
 
-fn run(arguments: &[&str]) -> (i32, String, String) {
+pub(crate) fn run(arguments: &[&str]) -> (i32, String, String) {
     told(Command::new(BINARY).args(arguments).stdin(Stdio::null()).output().unwrap())
 }
 
@@ -28,8 +28,20 @@ fn check_says_where_a_document_is_wrong_and_exits_with_1() {
     std::fs::write(&file, good).unwrap();
     let name = file.display().to_string();
     let (code, said, complained) = run(&["check", "-f", &name]);
-    assert_eq!((code, complained.as_str()), (0, ""), "{said}");
-    assert!(said.contains("valid") && said.contains(&name), "{said}");
+    assert!(code == 0 && said.contains("valid") && said.contains(&name), "{said}");
+    // Open to everybody beyond this machine: allowed, but hardly meant.
+    assert!(
+        complained.lines().count() == 1 && complained.contains("has no `auth`"),
+        "{complained}"
+    );
+    let open = format!("{good}  auth: {{ apiKeys: {{ file: keys.yaml }}, anonymous: allow }}\n");
+    std::fs::write(&file, open).unwrap();
+    let (_, _, complained) = run(&["check", "-f", &name]);
+    assert!(complained.contains("`auth.anonymous` is `allow`"), "{complained}");
+    let closed = format!("{good}  listener: {{ address: \"127.0.0.1:8080\" }}\n");
+    std::fs::write(&file, closed).unwrap();
+    let (code, _, complained) = run(&["check", "-f", &name]);
+    assert_eq!((code, complained.as_str()), (0, ""));
 
     std::fs::write(&file, good.replace("modelName", "modelname")).unwrap();
     let (code, said, complained) = run(&["check", "-f", &name]);
@@ -50,11 +62,13 @@ fn serve_does_not_start_with_what_it_cannot_obey() {
     let file = folder.path().join("gateway.json");
     let name = file.display().to_string();
     let urls = ["http://127.0.0.1:1".to_owned()];
-    let provider = json!({
-        "name": "idp", "issuer": "https://idp.test/", "remoteJWKS": { "uri": "https://idp.test/keys" }, "audiences": ["a"],
-    });
     let cases = [
-        (json!({ "auth": { "jwt": { "provider": provider } } }), "authentication"),
+        (json!({ "auth": { "apiKeys": { "file": "/nonexistent" } } }), "/nonexistent"),
+        (json!({ "auth": {} }), "no way to authenticate"),
+        (
+            json!({ "admin": { "token": { "env": "WICKETGATE_TEST_UNSET" } } }),
+            "WICKETGATE_TEST_UNSET",
+        ),
         (json!({ "limits": { "headersMax": 1 } }), "headersMax"),
         (
             json!({ "listener": { "tls": { "certFile": "/nonexistent", "keyFile": "/nonexistent", "address": "127.0.0.1:0" } } }),
@@ -108,11 +122,13 @@ async fn explain_tells_where_a_request_goes_and_went_and_why() {
     let (code, said, complained) =
         run(&["explain", "--admin", &admin, "--model", "llama-3.1-8b", "--prompt", "Hello"]);
     assert_eq!(code, 0, "{complained}");
-    for wanted in addresses
-        .iter()
-        .map(String::as_str)
-        .chain(["goes to", "queue", "kv-cache", "prefix", "ms old"])
-    {
+    for wanted in addresses.iter().map(String::as_str).chain([
+        "goes to",
+        "expected-time",
+        "matched",
+        "≈",
+        "ms old",
+    ]) {
         assert!(said.contains(wanted), "`{wanted}` is not in\n{said}");
     }
 
@@ -151,4 +167,34 @@ async fn explain_tells_where_a_request_goes_and_went_and_why() {
     let (code, _, complained) = run(&["explain", "--admin", &admin, "--request-id", "never-seen"]);
     assert_eq!(code, 1);
     assert!(complained.contains("never-seen"), "{complained}");
+}
+
+/// What comes before the pick: the queue of the pool, and the limits.
+#[tokio::test]
+async fn explain_tells_whether_a_request_would_wait_and_what_is_left_of_its_limits() {
+    let fleet = fleet(1, fast()).await;
+    let mut keys = tempfile::NamedTempFile::new().unwrap();
+    writeln!(keys, "keys: []").unwrap();
+    let extra = json!({
+        "flowControl": {},
+        "objectives": [{ "name": "fast", "priority": "Critical" }],
+        "rateLimits": [{ "name": "few", "per": ["key"], "requests": { "perMinute": 5 } }],
+        "auth": { "apiKeys": { "file": keys.path() }, "callers": [{ "name": "team" }] },
+    });
+    let gateway = Gateway::over(&fleet.urls(), extra).await;
+    let admin = gateway.admin.to_string();
+    let ask = ["explain", "--admin", &admin, "--model", "llama-3.1-8b"];
+    let (code, said, complained) =
+        run(&[&ask[..], &["--caller", "team", "--key", "key 1", "--objective", "fast"]].concat());
+    assert_eq!(code, 0, "{complained}");
+    for wanted in [
+        "flow: goes at once",
+        "band Critical, flow team",
+        "limit few of key key 1: passes; left: 5 of 5 requests a minute",
+    ] {
+        assert!(said.contains(wanted), "`{wanted}` is not in\n{said}");
+    }
+    let (code, _, complained) = run(&[&ask[..], &["--caller", "taem"]].concat());
+    assert_eq!(code, 1);
+    assert!(complained.contains("there is no caller `taem`"), "{complained}");
 }

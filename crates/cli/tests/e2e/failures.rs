@@ -14,18 +14,19 @@ fn all_fail(fleet: &Fleet, kind: &FaultKind) {
     }
 }
 
-/// Sends chats until the first server was asked, and returns how many were sent. All must be
-/// answered with 200.
-async fn chats_until_the_first_is_asked(gateway: &Gateway, fleet: &Fleet, stream: bool) -> usize {
-    for sent in 1..=100 {
-        let body = if stream { streamed("Hello", 3) } else { prompt("Hello", 3) };
-        let answer = chat(gateway.traffic, &body).await;
-        assert_eq!((answer.status, answer.complete), (200, true), "{answer:?}");
-        if !asked(fleet.server(0)).await.is_empty() {
-            return sent;
-        }
-    }
-    panic!("the first server was never chosen");
+/// Sends chats until the first server was asked. All must be answered with 200.
+///
+/// Bounded by time, not by number: light traffic may keep to one endpoint until the picker takes its
+/// means anew.
+async fn chats_until_the_first_is_asked(gateway: &Gateway, fleet: &Fleet, stream: bool) {
+    gateway
+        .until("the first server is chosen", async || {
+            let body = if stream { streamed("Hello", 3) } else { prompt("Hello", 3) };
+            let answer = chat(gateway.traffic, &body).await;
+            assert_eq!((answer.status, answer.complete), (200, true), "{answer:?}");
+            !asked(fleet.server(0)).await.is_empty()
+        })
+        .await;
 }
 
 fn error(status: u16, retry_after: Option<&str>) -> FaultKind {
@@ -53,12 +54,12 @@ async fn an_endpoint_that_refuses_is_replaced_at_once_ejected_and_taken_back() {
     let dead = fleet.server(0);
     dead.fault(FaultKind::Refuse);
     listens(dead, false).await;
-    let mut sent = 0;
-    while gateway.metric("wicketgate_endpoint_ejections_total", &[]).await == 0.0 {
-        assert_eq!(chat(gateway.traffic, &prompt("Hello", 2)).await.status, 200);
-        sent += 1;
-        assert!(sent < 100, "the dead endpoint was never tried");
-    }
+    gateway
+        .until("the dead endpoint was tried", async || {
+            assert_eq!(chat(gateway.traffic, &prompt("Hello", 2)).await.status, 200);
+            gateway.metric("wicketgate_endpoint_ejections_total", &[]).await > 0.0
+        })
+        .await;
     assert_eq!(gateway.state_of(&dead.url()).await, "ejected");
     for _ in 0..10 {
         assert_eq!(chat(gateway.traffic, &prompt("Hello", 2)).await.status, 200);

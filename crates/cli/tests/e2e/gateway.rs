@@ -1,5 +1,7 @@
 //! The process under test.
 
+use std::any::Any;
+use std::cell::Cell;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,7 +20,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// Pause between two looks at something that cannot be waited for.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// A running `wicketgate serve`; ended when dropped.
+/// A running `wicketgate serve` or `epp`; ended when dropped.
 pub(crate) struct Gateway {
     child: Child,
     pub(crate) traffic: SocketAddr,
@@ -27,6 +29,21 @@ pub(crate) struct Gateway {
     stdout: watch::Receiver<String>,
     stderr: watch::Receiver<String>,
     folder: TempDir,
+    /// The proxy that it stands behind.
+    _front: Option<Box<dyn Any>>,
+}
+
+/// Starts a proxy before the picker at this address: where that is, and what ends it when dropped.
+pub(crate) type StartFront = fn(SocketAddr) -> (SocketAddr, Box<dyn Any>);
+
+thread_local! {
+    /// Set: gateways of this test are pickers behind a proxy. A test has a thread of its own.
+    static FRONT: Cell<Option<StartFront>> = const { Cell::new(None) };
+}
+
+/// Has the gateways of this test stand behind a proxy.
+pub(crate) fn stand_behind(front: StartFront) {
+    FRONT.set(Some(front));
 }
 
 /// The path of the built binary.
@@ -73,7 +90,30 @@ impl Gateway {
         std::fs::write(&file, document.to_string()).unwrap();
         let file = file.display().to_string();
         let own = ["-f", file.as_str()];
-        Self::start(&[&own, arguments].concat(), folder).await
+        let Some(start) = FRONT.get() else {
+            return Self::start("serve", &[&own, arguments].concat(), folder).await;
+        };
+        let any = "127.0.0.1:0";
+        let own = [own.as_slice(), &["--listen", any, "--health", any], arguments].concat();
+        let mut gateway = Self::start("epp", &own, folder).await;
+        let (address, front) = start(gateway.traffic);
+        gateway.traffic = address;
+        gateway._front = Some(front);
+        gateway
+    }
+
+    /// Starts `wicketgate epp` from flags; its `traffic` speaks ext_proc.
+    pub(crate) async fn picker(urls: &[String], arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let any = "127.0.0.1:0";
+        let mut all = vec!["--listen", any, "--health", any, "--admin", any];
+        for url in urls {
+            all.extend(["--endpoint", url]);
+        }
+        all.extend(arguments);
+        let picker = Self::start("epp", &all, folder).await;
+        picker.scraped(urls.len()).await;
+        picker
     }
 
     /// Starts one pool over `urls` and waits until each endpoint's metrics were read.
@@ -91,14 +131,14 @@ impl Gateway {
             all.extend(["--endpoint", url]);
         }
         all.extend(arguments);
-        let gateway = Self::start(&all, folder).await;
+        let gateway = Self::start("serve", &all, folder).await;
         gateway.scraped(urls.len()).await;
         gateway
     }
 
-    async fn start(arguments: &[&str], folder: TempDir) -> Self {
+    async fn start(command: &str, arguments: &[&str], folder: TempDir) -> Self {
         let mut child = Command::new(BINARY)
-            .arg("serve")
+            .arg(command)
             .args(arguments)
             .args(["--workers", "2"])
             .stdin(Stdio::null())
@@ -124,12 +164,13 @@ impl Gateway {
         };
         Self {
             child,
-            traffic: address("traffic: ").unwrap(),
+            traffic: address("traffic: ").or_else(|| address("endpoint picker: ")).unwrap(),
             tls: address("traffic with TLS"),
             admin: address("administration: ").unwrap(),
             stdout,
             stderr,
             folder,
+            _front: None,
         }
     }
 

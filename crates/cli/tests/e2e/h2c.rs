@@ -13,7 +13,8 @@ use crate::gateway::{Gateway, document};
 use crate::http::{CHAT, Client, chat, request};
 use crate::sims::{prompt, streamed};
 
-const EVENT: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}\n\n";
+const EVENT: &str =
+    "data: {\"model\":\"llama-3.1-8b\",\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}\n\n";
 
 /// What the endpoint was asked: header fields and body.
 type Asked = Arc<Mutex<Vec<(http::HeaderMap, Vec<u8>)>>>;
@@ -51,7 +52,9 @@ async fn serve(io: TcpStream, asked: Asked, breaks: bool) {
             let head = http::Response::builder().header("content-type", kind).body(()).unwrap();
             let mut stream = respond.send_response(head, false).unwrap();
             if !is_stream {
-                stream.send_data(Bytes::from_static(b"{\"ok\":true}"), true).unwrap();
+                stream
+                    .send_data(Bytes::from_static(b"{\"model\":\"llama-3.1-8b\"}"), true)
+                    .unwrap();
                 return;
             }
             stream.send_data(Bytes::from_static(EVENT.as_bytes()), false).unwrap();
@@ -83,7 +86,7 @@ async fn an_endpoint_that_speaks_h2c_gets_the_body_as_it_was_and_our_fields_only
     let fields = [("x-foo", "bar"), ("authorization", "Bearer secret"), ("x-request-id", "r-1")];
     client.send(&request("POST", CHAT, &fields, body.as_bytes())).await;
     let answer = client.answer().await;
-    assert_eq!((answer.status, answer.text().as_str()), (200, "{\"ok\":true}"));
+    assert_eq!((answer.status, answer.text().as_str()), (200, "{\"model\":\"llama-3.1-8b\"}"));
     let asked = asked.lock().unwrap();
     let (headers, read) = &asked[0];
     assert_eq!(read, body.as_bytes());
@@ -100,6 +103,30 @@ async fn a_stream_of_an_h2c_endpoint_is_passed_on_to_its_end() {
     let answer = chat(gateway.traffic, &streamed("Hello", 5)).await;
     assert!(answer.complete);
     assert_eq!(answer.text(), format!("{EVENT}data: [DONE]\n\n"));
+    endpoint.abort();
+}
+
+#[tokio::test]
+async fn an_alias_is_rewritten_on_the_way_there_and_back_over_h2c() {
+    let (address, asked, endpoint) = endpoint(false).await;
+    let rules = json!([{ "targets": [{ "modelRewrite": "llama-3.1-8b" }] }]);
+    let rewrites = json!({ "modelRewrites": [{ "name": "alias", "rules": rules }] });
+    let mut document = document(&[format!("http://{address}")], rewrites);
+    document["spec"]["schedulers"][0]["appProtocol"] = json!("kubernetes.io/h2c");
+    let gateway = Gateway::with_document(&document, &[]).await;
+    let mut body = prompt("Hello", 5);
+    body["model"] = json!("an-alias");
+    let answer = chat(gateway.traffic, &body).await;
+    assert_eq!((answer.status, answer.text().as_str()), (200, "{\"model\":\"an-alias\"}"));
+    body["stream"] = json!(true);
+    let answer = chat(gateway.traffic, &body).await;
+    let event = EVENT.replace("llama-3.1-8b", "an-alias");
+    assert_eq!((answer.text(), answer.complete), (format!("{event}data: [DONE]\n\n"), true));
+    let sent = body.to_string().replace("an-alias", "llama-3.1-8b");
+    let asked = asked.lock().unwrap();
+    let (headers, got) = &asked[1];
+    assert_eq!(String::from_utf8_lossy(got), sent);
+    assert_eq!(headers["content-length"], sent.len().to_string());
     endpoint.abort();
 }
 

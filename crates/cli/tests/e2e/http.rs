@@ -104,7 +104,12 @@ impl Client {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
     pub(crate) fn new(io: S) -> Self {
-        Self { io, buffer: Vec::new(), end: End::Open }
+        Self::resumed(io, &[])
+    }
+
+    /// With bytes that were read already.
+    pub(crate) fn resumed(io: S, read: &[u8]) -> Self {
+        Self { io, buffer: read.to_vec(), end: End::Open }
     }
 
     pub(crate) async fn send(&mut self, bytes: &[u8]) {
@@ -180,7 +185,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
                 .collect();
             let mut answer =
                 Answer { status, headers, body: Vec::new(), complete: false, end: End::Open };
-            answer.complete = method == "HEAD" || self.body(&mut answer).await;
+            let has_no_body = method == "HEAD" || status == 304;
+            answer.complete = has_no_body || self.body(&mut answer).await;
             if answer.header("connection") == Some("close") {
                 while answer.complete && self.more().await {}
             }

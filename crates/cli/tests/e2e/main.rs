@@ -5,13 +5,19 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
 
+mod accounting;
+mod auth;
 mod bodies;
 mod bodies_any;
 mod canaries;
 mod clients;
+mod collector;
 mod commands;
+mod console;
 mod drain;
 mod failures;
+mod flow;
+mod front;
 mod gate;
 mod gateway;
 mod h2c;
@@ -21,11 +27,20 @@ mod http2;
 mod lora;
 mod malformed;
 mod manners;
+mod page;
 mod paths;
+mod peers;
+mod rate_limits;
+mod recording;
 mod reload;
+mod rewriting;
+mod rollouts;
 mod routing;
+mod scenarios;
 mod scripted;
+mod seen;
 mod signals;
 mod sims;
 mod streams;
 mod tls;
+mod traces;

@@ -135,3 +135,28 @@ async fn a_new_certificate_takes_force_without_a_failed_handshake() {
     kept.send(&request("POST", CHAT, &[], prompt("Hi", 2).to_string().as_bytes())).await;
     assert_eq!(kept.answer().await.status, 200, "an old connection lives on");
 }
+
+/// Alerts and `wicketgate doctor` go by it.
+#[tokio::test]
+async fn the_end_of_the_certificate_in_use_is_on_the_page_of_metrics() {
+    let folder = tempfile::tempdir().unwrap();
+    let ending = |year| {
+        let mut params = rcgen::CertificateParams::new(vec!["gateway.test".to_owned()]).unwrap();
+        params.not_after = rcgen::date_time_ymd(year, 1, 1);
+        let key = rcgen::KeyPair::generate().unwrap();
+        std::fs::write(folder.path().join("key.pem"), key.serialize_pem()).unwrap();
+        let pem = params.self_signed(&key).unwrap().pem();
+        std::fs::write(folder.path().join("cert.pem"), pem).unwrap();
+    };
+    ending(2031);
+    let (_fleet, gateway) = start(folder.path(), json!({})).await;
+    let shows = async |seconds: f64| {
+        let metric = "wicketgate_certificate_expiry_timestamp_seconds";
+        gateway
+            .until("the end is shown", async || gateway.metric(metric, &[]).await == seconds)
+            .await;
+    };
+    shows(1_924_992_000.0).await;
+    ending(2032);
+    shows(1_956_528_000.0).await;
+}

@@ -1,0 +1,21 @@
+//! Resources and pods on a real Kubernetes API server.
+//!
+//! One control plane (`kube-apiserver` with `etcd`, from `KUBEBUILDER_ASSETS`) serves all tests of a run, each in
+//! a namespace of its own; a small kubelet turns pods into local processes. Hence ignored unless asked
+//! for: `cargo xtask test --only kubernetes`.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail as tests do")]
+
+mod cable;
+mod control_plane;
+mod crd;
+mod discovery;
+#[path = "../e2e/gateway.rs"]
+#[allow(dead_code, reason = "shared with the end-to-end tests, which use all of it")]
+mod gateway;
+#[path = "../e2e/http.rs"]
+#[allow(dead_code, reason = "shared with the end-to-end tests, which use all of it")]
+mod http;
+mod kubelet;
+mod leash;
+mod namespace;
