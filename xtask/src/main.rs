@@ -12,8 +12,10 @@
 mod cache;
 mod children;
 mod clock;
+mod disk;
 mod docs;
 mod parts;
+mod prometheus;
 mod report;
 mod run;
 mod test;
@@ -41,12 +43,14 @@ enum Command {
     Test(test::Options),
     /// Runs the checks of our own that need no compilation of the product.
     Tidy,
-    /// Writes the generated documents (docs/metrics.md, docs/configuration.md).
+    /// Writes the generated documents (docs/metrics.md and its like, docs/runbook.md, deploy/prometheus, deploy/grafana).
     Docs {
         /// Only compare; fail when a document on disk differs from the generated one.
         #[arg(long)]
         check: bool,
     },
+    /// Paints each dashboard into docs/images, from a fleet under load.
+    Pictures,
     /// Says how to run the benchmarks.
     Bench,
 }
@@ -69,6 +73,7 @@ fn carry_out(command: &Command) -> Result<bool> {
         Command::Test(options) => test::run(options),
         Command::Tidy => test::tidy_only(),
         Command::Docs { check } => docs::run(*check),
+        Command::Pictures => prometheus::pictures::run(),
         Command::Bench => {
             println!("{}", BENCH_HELP);
             Ok(true)

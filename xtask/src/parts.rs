@@ -1,10 +1,18 @@
 //! The parts of a test run, in the order in which they are worth waiting for.
 
 mod cargo;
+mod cloudwatch;
 mod deny;
+mod envoy;
 mod fleet;
+mod global;
+mod kubernetes;
+mod otel;
+mod page;
+mod prometheus;
 mod real_engine;
 mod sdk;
+mod terminal;
 
 use anyhow::Result;
 use clap::ValueEnum;
@@ -12,6 +20,7 @@ use clap::ValueEnum;
 use crate::report::Outcome;
 use crate::workspace::Workspace;
 use crate::{docs, tidy};
+pub(crate) use fleet::{ADAPTERS, MODEL, consecutive_ports, free_address};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Part {
@@ -35,12 +44,28 @@ pub(crate) enum Part {
     SdkPython,
     /// The official Node client against `serve` in front of `sim`.
     SdkNode,
+    /// The live page in a real Chromium.
+    Page,
+    /// `epp` behind a real Envoy.
+    Envoy,
+    /// `top` in a real terminal.
+    Terminal,
+    /// `global` with a real Redis and network namespaces.
+    Global,
+    /// A real Prometheus: rules, alerts and every query of every dashboard.
+    Prometheus,
+    /// Reports to a stand-in for CloudWatch (moto).
+    CloudWatch,
+    /// Traces to a collector of OpenTelemetry's own messages; `/metrics` by Prometheus' parsers.
+    Otel,
+    /// Pods and resources on a real Kubernetes API server; only when asked for.
+    Kubernetes,
     /// A real vLLM behind `serve`; only when asked for.
     RealEngine,
 }
 
 impl Part {
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: &[Self] = &[
         Self::Fmt,
         Self::Tidy,
         Self::Clippy,
@@ -51,6 +76,14 @@ impl Part {
         Self::Extras,
         Self::SdkPython,
         Self::SdkNode,
+        Self::Page,
+        Self::Envoy,
+        Self::Terminal,
+        Self::Global,
+        Self::Prometheus,
+        Self::CloudWatch,
+        Self::Otel,
+        Self::Kubernetes,
         Self::RealEngine,
     ];
 
@@ -66,6 +99,14 @@ impl Part {
             Self::Extras => "extras",
             Self::SdkPython => "sdk-python",
             Self::SdkNode => "sdk-node",
+            Self::Page => "page",
+            Self::Envoy => "envoy",
+            Self::Terminal => "terminal",
+            Self::Global => "global",
+            Self::Prometheus => "prometheus",
+            Self::CloudWatch => "cloud-watch",
+            Self::Otel => "otel",
+            Self::Kubernetes => "kubernetes",
             Self::RealEngine => "real-engine",
         }
     }
@@ -74,15 +115,44 @@ impl Part {
     pub(crate) fn is_slow(self) -> bool {
         matches!(
             self,
-            Self::Deny | Self::Extras | Self::SdkPython | Self::SdkNode | Self::RealEngine
+            Self::Deny
+                | Self::Extras
+                | Self::SdkPython
+                | Self::SdkNode
+                | Self::Page
+                | Self::Envoy
+                | Self::Terminal
+                | Self::Global
+                | Self::Prometheus
+                | Self::CloudWatch
+                | Self::Otel
+                | Self::Kubernetes
+                | Self::RealEngine
         )
+    }
+
+    /// Whether it runs only when asked for by a flag of its own.
+    pub(crate) fn is_asked_for(self) -> bool {
+        matches!(self, Self::Kubernetes | Self::RealEngine)
     }
 
     /// Whether it runs what [`Part::Build`] made.
     pub(crate) fn needs_build(self) -> bool {
         matches!(
             self,
-            Self::Tests | Self::Docs | Self::SdkPython | Self::SdkNode | Self::RealEngine
+            Self::Tests
+                | Self::Docs
+                | Self::SdkPython
+                | Self::SdkNode
+                | Self::Page
+                | Self::Envoy
+                | Self::Terminal
+                | Self::Global
+                | Self::Prometheus
+                | Self::CloudWatch
+                | Self::Otel
+                | Self::Kubernetes
+                | Self::RealEngine
         )
     }
 
@@ -98,6 +168,14 @@ impl Part {
             Self::Extras => cargo::extras(workspace),
             Self::SdkPython => sdk::python(workspace),
             Self::SdkNode => sdk::node(workspace),
+            Self::Page => page::run(workspace),
+            Self::Envoy => envoy::run(workspace),
+            Self::Terminal => terminal::run(workspace),
+            Self::Global => global::run(workspace),
+            Self::Prometheus => prometheus::run(workspace),
+            Self::CloudWatch => cloudwatch::run(workspace),
+            Self::Otel => otel::run(workspace),
+            Self::Kubernetes => kubernetes::run(workspace),
             Self::RealEngine => real_engine::run(workspace),
         }
     }

@@ -4,6 +4,7 @@ use anyhow::Result;
 use clap::Args;
 
 use crate::clock::Stopwatch;
+use crate::disk;
 use crate::parts::Part;
 use crate::report::{Outcome, Report, Tally};
 use crate::workspace::Workspace;
@@ -16,6 +17,9 @@ pub(crate) struct Options {
     /// Also prove everything against a real vLLM on the CPU (installs 6.2 GB once).
     #[arg(long)]
     real_engine: bool,
+    /// Also run what is begun for Kubernetes on a real API server (built once: ten minutes, 2 GB of scratch).
+    #[arg(long)]
+    kubernetes: bool,
     /// Run only this part (may be repeated).
     #[arg(long, value_name = "PART")]
     only: Vec<Part>,
@@ -27,22 +31,27 @@ impl Options {
             let asks_build = self.only.iter().any(|part| part.needs_build());
             let wanted =
                 |part: &Part| self.only.contains(part) || (asks_build && *part == Part::Build);
-            return Part::ALL.into_iter().filter(wanted).collect();
+            return Part::ALL.iter().copied().filter(wanted).collect();
         }
         let wanted = |part: &Part| match part {
             Part::RealEngine => self.real_engine,
+            Part::Kubernetes => self.kubernetes,
             part => !(self.quick && part.is_slow()),
         };
-        Part::ALL.into_iter().filter(wanted).collect()
+        Part::ALL.iter().copied().filter(wanted).collect()
     }
 }
 
 /// Whether all parts passed.
 pub(crate) fn run(options: &Options) -> Result<bool> {
-    let mut report = report(&Workspace::find()?, &options.parts());
+    let workspace = Workspace::find()?;
+    if let Some(warning) = disk::warning(&workspace.target()) {
+        println!("{warning}");
+    }
+    let mut report = report(&workspace, &options.parts());
     if options.quick && options.only.is_empty() {
         let left_out =
-            Part::ALL.into_iter().filter(|part| part.is_slow() && *part != Part::RealEngine);
+            Part::ALL.iter().copied().filter(|part| part.is_slow() && !part.is_asked_for());
         for part in left_out {
             report.add(
                 part.name(),
@@ -66,7 +75,12 @@ fn report(workspace: &Workspace, parts: &[Part]) -> Report {
     let mut report = Report::default();
     let mut built = true;
     for part in parts {
-        println!("\n== {} ({:.0} s into the run)", part.name(), whole.elapsed().as_secs_f64());
+        let free = disk::free(&workspace.target()).map_or(f64::NAN, disk::gigabytes);
+        println!(
+            "\n== {} ({:.0} s into the run, {free:.1} GB free)",
+            part.name(),
+            whole.elapsed().as_secs_f64()
+        );
         let stopwatch = Stopwatch::start();
         let outcome = if built || !part.needs_build() {
             part.run(workspace).unwrap_or_else(|error| {
@@ -96,8 +110,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_real_engine_runs_only_when_asked_for() {
-        assert!(!Options::default().parts().contains(&Part::RealEngine));
+    fn a_real_engine_and_an_api_server_run_only_when_asked_for() {
+        let usual = Options::default().parts();
+        assert!(!usual.iter().any(|part| part.is_asked_for()));
+        assert!(
+            Options { kubernetes: true, ..Options::default() }.parts().contains(&Part::Kubernetes)
+        );
         assert!(
             Options { real_engine: true, ..Options::default() }.parts().contains(&Part::RealEngine)
         );

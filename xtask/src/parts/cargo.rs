@@ -85,6 +85,12 @@ pub(crate) fn tests(workspace: &Workspace) -> Result<Outcome> {
     Ok(with_log(Outcome::new(tally), &log))
 }
 
+/// Arguments of `cargo` that run one test target as [`build`] left it. With `--package` instead,
+/// cargo would choose other features for the dependencies and build all of them a second time.
+pub(crate) fn built_test(name: &str) -> [&str; 6] {
+    ["test", "--workspace", "--locked", "--no-fail-fast", "--test", name]
+}
+
 /// A command that passes or fails as a whole.
 fn one(workspace: &Workspace, name: &str, command: &mut Command) -> Result<Outcome> {
     let log = workspace.logs()?.join(format!("{name}.log"));

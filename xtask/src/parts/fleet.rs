@@ -95,7 +95,7 @@ pub(crate) fn free_address() -> Result<SocketAddr> {
 }
 
 /// The first of `count` ports in a row that were free a moment ago.
-fn consecutive_ports(count: u16) -> Result<u16> {
+pub(crate) fn consecutive_ports(count: u16) -> Result<u16> {
     for _ in 0..100 {
         let first = free_address()?.port();
         let Some(end) = first.checked_add(count) else { continue };

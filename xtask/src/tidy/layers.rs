@@ -10,41 +10,54 @@ use crate::workspace::Workspace;
 const PREFIX: &str = "wicketgate-";
 
 /// Lowest layer first; a crate may depend on what stands before it.
-const LAYERS: [&str; 16] = [
+const LAYERS: &[&str] = &[
     "types",
     "prefix",
     "sched",
     "flow",
+    "limits",
+    "rollout",
+    "fleet",
     "engines",
     "openai",
     "config",
     "telemetry",
+    "identity",
+    "monitoring",
     "gateway",
     "proxy",
     "extproc",
+    "peers",
+    "global",
+    "cloudwatch",
+    "otlp",
     "kube",
-    "fleet",
     "sim",
     "lab",
+    "console",
     "cli",
 ];
 
 /// One outside world each; they never depend on each other.
-const EDGES: [&str; 4] = ["proxy", "extproc", "kube", "fleet"];
+const EDGES: [&str; 7] = ["proxy", "extproc", "peers", "global", "cloudwatch", "otlp", "kube"];
 
 /// Decisions: no async, no I/O, no clock.
-const PURE: [&str; 4] = ["types", "prefix", "sched", "flow"];
+const PURE: [&str; 7] = ["types", "prefix", "sched", "flow", "limits", "rollout", "fleet"];
 
 /// Libraries that only the named crates may use, besides tests.
-const ONLY_IN: [(&str, &[&str]); 8] = [
-    ("hyper", &["proxy"]),
-    ("hyper-util", &["proxy"]),
+const ONLY_IN: [(&str, &[&str]); 12] = [
+    ("redis", &["global"]),
+    ("hyper", &["proxy", "otlp"]),
+    ("hyper-util", &["proxy", "otlp"]),
     ("axum", &["sim"]),
     ("envoy-types", &["extproc"]),
-    ("tonic", &["extproc", "fleet"]),
+    ("tonic", &["extproc"]),
+    ("chitchat", &["peers"]),
+    ("reqsign-core", &["cloudwatch"]),
+    ("ureq", &["cloudwatch"]),
     ("kube", &["kube"]),
     ("k8s-openapi", &["kube"]),
-    ("rustls", &["proxy", "extproc", "fleet", "kube"]),
+    ("rustls", &["proxy", "extproc", "global", "cloudwatch", "otlp", "kube"]),
 ];
 
 /// Libraries that bring async or I/O.

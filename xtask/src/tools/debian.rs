@@ -17,6 +17,15 @@ pub(crate) struct Need {
 pub(crate) const VENV: Need =
     Need { probe: &["python3", "-c", "import ensurepip, venv"], package: "python3-venv" };
 pub(crate) const NODE: Need = Need { probe: &["node", "--version"], package: "nodejs" };
+pub(crate) const CHROMIUM: Need = Need { probe: &["chromium", "--version"], package: "chromium" };
+pub(crate) const TMUX: Need = Need { probe: &["tmux", "-V"], package: "tmux" };
+pub(crate) const PS: Need = Need { probe: &["ps", "--version"], package: "procps" };
+pub(crate) const REDIS: Need =
+    Need { probe: &["redis-server", "--version"], package: "redis-server" };
+pub(crate) const IP: Need = Need { probe: &["ip", "-V"], package: "iproute2" };
+pub(crate) const OPENSSL: Need = Need { probe: &["openssl", "version"], package: "openssl" };
+pub(crate) const PROMETHEUS: Need =
+    Need { probe: &["promtool", "--version"], package: "prometheus" };
 pub(crate) const NPM: Need = Need { probe: &["npm", "--version"], package: "npm" };
 
 /// Makes sure that all `needs` are met.

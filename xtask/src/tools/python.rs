@@ -1,4 +1,4 @@
-//! The virtual environment of the SDK tests: the official clients, unmodified, at pinned versions.
+//! Virtual environments of tests: packages as they are published, at pinned versions.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,18 +10,23 @@ use crate::run::must;
 use crate::tools::debian;
 use crate::workspace::Workspace;
 
-/// Path of the environment's Python.
+/// Python of the official clients' environment.
 pub(crate) fn sdk_environment(workspace: &Workspace, cache: &Cache) -> Result<PathBuf> {
-    debian::ensure(&[debian::VENV])?;
     let requirements = workspace.root.join("tests/sdk/python/requirements.txt");
-    let pins = std::fs::read_to_string(&requirements)
+    environment("sdk-python", &requirements, cache)
+}
+
+/// Path of the Python of an environment with these packages, made on the first call.
+pub(crate) fn environment(name: &str, requirements: &Path, cache: &Cache) -> Result<PathBuf> {
+    debian::ensure(&[debian::VENV])?;
+    let pins = std::fs::read_to_string(requirements)
         .with_context(|| format!("cannot read {}", requirements.display()))?;
     let version = must("python3 --version", Command::new("python3").arg("--version"))?;
-    let name = format!("sdk-python-{}", fingerprint([version.as_str(), pins.as_str()]));
+    let name = format!("{name}-{}", fingerprint([version.as_str(), pins.as_str()]));
     let folder = cache.entry(&name, |folder| {
         let venv = folder.join("venv");
         must("python3 -m venv", Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
-        pip(&venv, &["install", "--requirement"], Some(&requirements))
+        pip(&venv, &["install", "--requirement"], Some(requirements))
     })?;
     Ok(folder.join("venv/bin/python"))
 }
