@@ -5,8 +5,10 @@
 //! all alike. Figures of memory and idleness start their subjects afresh.
 
 mod cpu;
+mod epp;
 mod fresh;
 mod latency;
+mod metrics_page;
 mod sse;
 
 use std::time::Duration;
@@ -51,6 +53,21 @@ pub enum Figure {
     MemoryUnique,
     /// CPU with 100 endpoints to scrape and no requests.
     Idle,
+    /// Time of a scrape with 1,000 endpoints, and what it adds to the latency of requests.
+    MetricsPage,
+    /// Behind Envoy: the picker's CPU per request, 0.5 KB, closed loop.
+    EppCpuSmall,
+    /// Behind Envoy: the picker's CPU per request, 400 KB at 50 per second.
+    #[value(name = "epp-cpu-400k")]
+    EppCpu400k,
+    /// The picker asked by a client of gRPC, without Envoy: CPU per request, 0.5 KB and 400 KB.
+    EppRaw,
+    /// Behind Envoy: latency over Envoy alone and beside the built-in proxy, 0.5 KB at 500 per second.
+    EppLatency,
+    /// Behind Envoy: memory of 2,000 long answers at the same time.
+    EppStreams,
+    /// Memory and CPU of a picker with 10,000 idle pools.
+    EppPools,
 }
 
 /// All but the ones that must be asked for.
@@ -65,6 +82,17 @@ pub const DEFAULT_FIGURES: &[Figure] = &[
     Figure::MemoryStreams,
     Figure::MemoryUnique,
     Figure::Idle,
+    Figure::MetricsPage,
+];
+
+/// The figures of the picker behind Envoy.
+pub const EPP_FIGURES: &[Figure] = &[
+    Figure::EppCpuSmall,
+    Figure::EppCpu400k,
+    Figure::EppRaw,
+    Figure::EppLatency,
+    Figure::EppStreams,
+    Figure::EppPools,
 ];
 
 /// How long and how often.
@@ -86,11 +114,21 @@ pub fn run(plans: &[Plan], figures: &[Figure], effort: Effort) -> anyhow::Result
             Figure::MemoryIdle => fresh::memory_idle(plans, &mut results)?,
             Figure::MemoryStreams => fresh::memory_streams(plans, &mut results)?,
             Figure::MemoryUnique => fresh::memory_unique(plans, &mut results)?,
+            Figure::MetricsPage => metrics_page::run(plans, effort, &mut results)?,
+            Figure::EppStreams => epp::streams(plans, effort, &mut results)?,
+            Figure::EppPools => epp::pools(plans, &mut results)?,
+            Figure::EppRaw => epp::raw(plans, effort, &mut results)?,
             _ => fresh::idle(plans, &mut results)?,
         }
     }
     if !loaded.is_empty() {
         under_load(plans, &loaded, effort, &mut results)?;
+    }
+    if figures.contains(&Figure::CpuSmall) {
+        cpu::compare(&mut results);
+    }
+    if figures.contains(&Figure::EppLatency) {
+        epp::compare_latencies(&mut results);
     }
     Ok(results)
 }
@@ -194,7 +232,17 @@ impl Bench<'_> {
 
 impl Figure {
     fn is_fresh(self) -> bool {
-        matches!(self, Self::MemoryIdle | Self::MemoryStreams | Self::MemoryUnique | Self::Idle)
+        matches!(
+            self,
+            Self::MemoryIdle
+                | Self::MemoryStreams
+                | Self::MemoryUnique
+                | Self::Idle
+                | Self::MetricsPage
+                | Self::EppStreams
+                | Self::EppPools
+                | Self::EppRaw
+        )
     }
 
     /// The name on the command line.
@@ -211,7 +259,17 @@ impl Figure {
             Self::Cpu400kUnique => cpu::large(bench, Kind::Unique, results),
             Self::Latency => latency::visit(&bench, results),
             Self::Sse => sse::visit(bench, results),
-            Self::MemoryIdle | Self::MemoryStreams | Self::MemoryUnique | Self::Idle => Ok(()),
+            Self::EppCpuSmall => epp::small(bench, results),
+            Self::EppCpu400k => epp::large(bench, results),
+            Self::EppLatency => latency::visit(&bench, results),
+            Self::MemoryIdle
+            | Self::MemoryStreams
+            | Self::MemoryUnique
+            | Self::Idle
+            | Self::MetricsPage
+            | Self::EppStreams
+            | Self::EppPools
+            | Self::EppRaw => Ok(()),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Load generators: as many requests as answers allow, requests at fixed times, open streams.
 
 pub mod closed;
+pub mod ext_proc;
 mod http;
 pub mod open;
+pub mod page;
 pub mod streams;
 
 use hdrhistogram::Histogram;

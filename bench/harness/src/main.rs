@@ -15,17 +15,23 @@ mod results;
 mod subject;
 
 use std::fs;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::{Parser, Subcommand};
 
-use figure::{DEFAULT_FIGURES, Effort, Figure};
-use subject::{DIRECT, Kind, NGINX, Peer, Plan};
+use figure::{DEFAULT_FIGURES, EPP_FIGURES, Effort, Figure};
+use subject::{
+    DIRECT, ENVOY, ENVOY_EPP, Kind, NGINX, PICKER, Peer, Plan, WICKETGATE, WICKETGATE_GUARDED,
+    WICKETGATE_LOG, WICKETGATE_TRACES,
+};
 
 /// nginx once more: how far its ratio is from 1 is the noise of the run.
 const CONTROL: &str = "nginx-again";
+/// Of the subject with tracing: the default of `observability.tracing.sampleRatio`.
+const TRACED_SHARE: f64 = 0.01;
 
 #[derive(Parser)]
 #[command(version, about = "Measures the cost of a gateway beside nginx and other routers")]
@@ -43,6 +49,8 @@ enum Command {
         /// Endpoints, each on a free loopback port.
         #[arg(long, default_value_t = 2)]
         ports: usize,
+        #[arg(long, default_value = "127.0.0.1")]
+        host: IpAddr,
     },
 }
 
@@ -69,6 +77,9 @@ struct Run {
     /// Further arguments of `serve`, for both modes; nginx has no access log here either.
     #[arg(long, default_value = "--access-log off", allow_hyphen_values = true)]
     serve_args: String,
+    /// Further arguments of `epp`.
+    #[arg(long, default_value = "--access-log off", allow_hyphen_values = true)]
+    epp_args: String,
     /// Further arguments of `serve` that make it round robin.
     #[arg(long, default_value = "--policy round-robin", allow_hyphen_values = true)]
     round_robin_args: String,
@@ -82,7 +93,7 @@ struct Run {
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
-        Command::Mock { ports } => mock::serve(ports),
+        Command::Mock { ports, host } => mock::serve(host, ports),
         Command::Run(run) => measure(&run),
     }
 }
@@ -102,7 +113,10 @@ fn measure(run: &Run) -> anyhow::Result<()> {
         .filter(|(_, version)| !version.is_empty())
         .collect();
     let results = figure::run(&plans, figures, Effort { rounds: run.rounds, measured })?;
-    let names: Vec<&'static str> = plans.iter().map(|plan| plan.name).collect();
+    let mut names: Vec<&'static str> = plans.iter().map(|plan| plan.name).collect();
+    if figures.iter().any(|figure| matches!(figure, Figure::EppRaw | Figure::EppPools)) {
+        names.push(PICKER);
+    }
     let load_after = machine::load();
     let head = serde_json::json!({
         "machine": machine,
@@ -137,36 +151,74 @@ fn plans(run: &Run) -> anyhow::Result<Vec<Plan>> {
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let wicketgate = |name, args: &str| {
         let args = [words(&run.serve_args), words(args)].concat();
-        Plan { name, kind: Kind::Wicketgate { program: run.wicketgate.clone(), args } }
+        let program = run.wicketgate.clone();
+        let traces = (name == WICKETGATE_TRACES).then_some(TRACED_SHARE);
+        Plan { name, kind: Kind::Wicketgate { program, args, traces } }
     };
     let mut plans = vec![
         Plan { name: DIRECT, kind: Kind::Direct },
         Plan { name: NGINX, kind: Kind::Nginx },
         wicketgate("wicketgate-rr", &run.round_robin_args),
-        wicketgate("wicketgate", ""),
+        wicketgate(WICKETGATE, ""),
+        wicketgate(WICKETGATE_TRACES, ""),
+        Plan {
+            name: WICKETGATE_GUARDED,
+            kind: Kind::Guarded { program: run.wicketgate.clone(), args: words(&run.serve_args) },
+        },
         Plan { name: CONTROL, kind: Kind::Nginx },
+        Plan {
+            name: WICKETGATE_LOG,
+            kind: Kind::Wicketgate {
+                program: run.wicketgate.clone(),
+                args: words("--access-log stdout"),
+                traces: None,
+            },
+        },
     ];
+    let (behind_envoy, plain): (Vec<Figure>, Vec<Figure>) =
+        run.figure.iter().partition(|figure| EPP_FIGURES.contains(figure));
+    let mut peers = run.peers.clone();
+    if !behind_envoy.is_empty() {
+        let venv = Peer::Envoy.install(&cache()?)?;
+        let (program, args) = (run.wicketgate.clone(), words(&run.epp_args));
+        plans.push(Plan { name: ENVOY_EPP, kind: Kind::EnvoyEpp { program, args, venv } });
+        if !peers.contains(&Peer::Envoy) && run.subjects.is_empty() {
+            peers.push(Peer::Envoy);
+        }
+    }
     if run.subjects.is_empty() {
-        plans.retain(|plan| plan.name != CONTROL);
+        plans.retain(|plan| {
+            ![CONTROL, WICKETGATE_LOG, WICKETGATE_TRACES, WICKETGATE_GUARDED].contains(&plan.name)
+        });
+        if plain.is_empty() && !behind_envoy.is_empty() {
+            plans.retain(|plan| [DIRECT, WICKETGATE, ENVOY_EPP].contains(&plan.name));
+        }
     } else {
-        if let Some(name) =
-            run.subjects.iter().find(|name| plans.iter().all(|plan| plan.name != name.as_str()))
-        {
+        if run.subjects.iter().any(|name| name == ENVOY) && !peers.contains(&Peer::Envoy) {
+            peers.push(Peer::Envoy);
+        }
+        let is_known = |name: &str| name == ENVOY || plans.iter().any(|plan| plan.name == name);
+        if let Some(name) = run.subjects.iter().find(|name| !is_known(name)) {
             let known: Vec<&str> = plans.iter().map(|plan| plan.name).collect();
             bail!("no subject `{name}`: {}, or use --peers", known.join(", "));
         }
         plans.retain(|plan| run.subjects.iter().any(|name| name == plan.name));
     }
-    let cache = std::env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")));
-    for &peer in &run.peers {
-        let cache = cache.as_ref().context("neither HOME nor XDG_CACHE_HOME is set")?;
-        let venv = peer.install(&cache.join("wicketgate-bench"))?;
+    for &peer in &peers {
+        let venv = peer.install(&cache()?)?;
         plans.extend(peer.columns().iter().map(|&(name, policy)| Plan {
             name,
             kind: Kind::Peer { peer, policy, venv: venv.clone() },
         }));
     }
     Ok(plans)
+}
+
+/// Where peers are installed.
+fn cache() -> anyhow::Result<PathBuf> {
+    let folder = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache")));
+    let folder = folder.context("neither HOME nor XDG_CACHE_HOME is set")?;
+    Ok(folder.join("wicketgate-bench"))
 }

@@ -12,6 +12,7 @@ pub mod handle;
 mod pacer;
 
 use std::io::{BufRead, Write};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -25,17 +26,17 @@ pub const STAMP_DIGITS: usize = 20;
 /// What stands before those digits.
 pub const STAMP_MARK: &[u8] = b"\"T";
 
-/// Serves on `ports` free loopback ports until standard input ends.
+/// Serves on `ports` free ports of `host`, loopback or all addresses, until standard input ends.
 ///
 /// Prints one JSON line with the ports. Then reads lines: `stats` prints a line of [`Stats`],
 /// `gap_us N` sets the time between chunks of streams that begin later.
-pub fn serve(ports: usize) -> anyhow::Result<()> {
+pub fn serve(host: IpAddr, ports: usize) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let counters = Arc::new(counters::Counters::new(ports));
     let pacer = pacer::start(Arc::clone(&counters))?;
     let mut addresses = Vec::new();
     for port in 0..ports {
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
+        let listener = runtime.block_on(TcpListener::bind((host, 0)))?;
         addresses.push(listener.local_addr()?.port());
         let shared = connection::Shared { counters: Arc::clone(&counters), pacer: pacer.clone() };
         runtime.spawn(accept(listener, port, shared));

@@ -8,19 +8,37 @@ use crate::load::closed::Closed;
 use crate::load::open::Open;
 use crate::metric::{
     CORE_400K, CORE_400K_UNIQUE, CPU_32K, CPU_32K_CONVERSATIONS, CPU_400K, CPU_400K_UNIQUE,
-    CPU_SMALL, RATE_SMALL,
+    CPU_GUARDED, CPU_LOG, CPU_SMALL, CPU_TRACES, RATE_SMALL,
 };
 use crate::prompts::Kind;
 use crate::results::Results;
+use crate::subject::{WICKETGATE, WICKETGATE_GUARDED, WICKETGATE_LOG, WICKETGATE_TRACES};
 
-const CONNECTIONS: usize = 32;
-const LARGE_PER_SECOND: u64 = 50;
+pub(super) const CONNECTIONS: usize = 32;
+pub(super) const LARGE_PER_SECOND: u64 = 50;
 
 pub(super) fn small(mut bench: Bench<'_>, results: &mut Results) -> anyhow::Result<()> {
     let window = closed(&mut bench, Kind::Shared, 500, results)?;
     results.add(&CPU_SMALL, bench.subject.name, us_per_request(&window)?);
     results.add(&RATE_SMALL, bench.subject.name, window.requests / window.seconds);
     Ok(())
+}
+
+/// What the access log, tracing and being asked all that can be asked add, round by round, where both subjects ran.
+pub(super) fn compare(results: &mut Results) {
+    let rows = [
+        (&CPU_LOG, WICKETGATE_LOG),
+        (&CPU_TRACES, WICKETGATE_TRACES),
+        (&CPU_GUARDED, WICKETGATE_GUARDED),
+    ];
+    for (row, subject) in rows {
+        let pairs = results.rounds(&CPU_SMALL, subject).iter();
+        let added: Vec<f64> = pairs
+            .zip(results.rounds(&CPU_SMALL, WICKETGATE))
+            .map(|(with, without)| with - without)
+            .collect();
+        added.into_iter().for_each(|us| results.add(row, subject, us));
+    }
 }
 
 pub(super) fn medium(
@@ -62,7 +80,7 @@ fn closed(
     Ok(window)
 }
 
-fn us_per_request(window: &Window) -> anyhow::Result<f64> {
+pub(super) fn us_per_request(window: &Window) -> anyhow::Result<f64> {
     ensure!(window.requests > 0.0, "no request reached the mock");
     Ok(window.cpu_ns / 1e3 / window.requests)
 }

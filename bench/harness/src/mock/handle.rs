@@ -24,8 +24,22 @@ impl Mock {
         Self::start_from(Command::new(exe), ports)
     }
 
+    /// The same on every address of the machine, and so of the loopback network `127.0.0.0/8`:
+    /// thousands of endpoints that answer, for one listener.
+    pub fn start_on_all_loopback(ports: usize) -> anyhow::Result<Self> {
+        let exe = std::env::current_exe().context("cannot find the own executable")?;
+        let mut command = Command::new(exe);
+        command.args(["mock", "--host", "0.0.0.0"]);
+        Self::start_with(command, ports)
+    }
+
     fn start_from(mut command: Command, ports: usize) -> anyhow::Result<Self> {
-        command.args(["mock", "--ports", &ports.to_string()]);
+        command.arg("mock");
+        Self::start_with(command, ports)
+    }
+
+    fn start_with(mut command: Command, ports: usize) -> anyhow::Result<Self> {
+        command.args(["--ports", &ports.to_string()]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().context("cannot start the mock")?;
         let input = child.stdin.take().context("the mock has no input")?;

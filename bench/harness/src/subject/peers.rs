@@ -35,7 +35,7 @@ impl Peer {
     /// Columns of the table, with the policy of each.
     pub fn columns(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::Envoy => &[("envoy", "least_request")],
+            Self::Envoy => &[(super::ENVOY, "least_request")],
             Self::VllmRouter => {
                 &[("vllm-router-rr", "round_robin"), ("vllm-router-cache", "cache_aware")]
             }
