@@ -20,7 +20,7 @@ use clap::ValueEnum;
 use crate::report::Outcome;
 use crate::workspace::Workspace;
 use crate::{docs, tidy};
-pub(crate) use fleet::{ADAPTERS, MODEL, consecutive_ports, free_address};
+pub(crate) use fleet::{ADAPTERS, MODEL};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Part {

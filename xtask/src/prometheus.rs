@@ -17,9 +17,9 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::children;
-use crate::parts::free_address;
 use crate::workspace::Workspace;
 pub(crate) use load::Load;
+use test_ports::free_address;
 pub(crate) use watched::Watched;
 
 const READY_LIMIT: Duration = Duration::from_secs(30);

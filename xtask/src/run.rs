@@ -15,6 +15,13 @@ use crate::clock::Stopwatch;
 /// Silence after which we say that the command is still at work.
 const QUIET_LIMIT: Duration = Duration::from_secs(20);
 
+/// Silence after which nothing more is expected of a command. Tests that hang are then named by what
+/// they printed last, and the run goes on to its total.
+const SILENCE_LIMIT: Duration = Duration::from_secs(600);
+
+/// The same for what installs and builds: a large program of Go's prints nothing while it is built.
+const INSTALL_SILENCE_LIMIT: Duration = Duration::from_secs(1800);
+
 /// Which lines of a command's output are shown; all of them are kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Show {
@@ -39,6 +46,16 @@ pub(crate) fn run(
     log: Option<PathBuf>,
     show: Show,
 ) -> Result<Finished> {
+    run_within(label, command, log, show, SILENCE_LIMIT)
+}
+
+fn run_within(
+    label: &str,
+    command: &mut Command,
+    log: Option<PathBuf>,
+    show: Show,
+    silence_limit: Duration,
+) -> Result<Finished> {
     let mut log = match &log {
         Some(path) => {
             Some(File::create(path).with_context(|| format!("cannot write {}", path.display()))?)
@@ -56,8 +73,17 @@ pub(crate) fn run(
 
     let stopwatch = Stopwatch::start();
     let mut last_shown = Stopwatch::start();
+    let mut last_line = Stopwatch::start();
     let mut output = String::new();
     loop {
+        if last_line.elapsed() >= silence_limit {
+            let minutes = silence_limit.as_secs() / 60;
+            println!("    {label}: ended, it printed nothing for {minutes} minutes. Before that:");
+            for line in last_lines(&output, 5) {
+                println!("    {line}");
+            }
+            return Ok(Finished { success: false, output });
+        }
         // Lines that come but are not shown do not count as a sign of life.
         let patience = QUIET_LIMIT.saturating_sub(last_shown.elapsed());
         if patience.is_zero() {
@@ -65,8 +91,9 @@ pub(crate) fn run(
             last_shown = Stopwatch::start();
             continue;
         }
-        match receiver.recv_timeout(patience) {
+        match receiver.recv_timeout(patience.min(silence_limit)) {
             Ok(line) => {
+                last_line = Stopwatch::start();
                 let shown = match show {
                     Show::All => true,
                     Show::None => false,
@@ -90,9 +117,15 @@ pub(crate) fn run(
     Ok(Finished { success: status.success(), output })
 }
 
+fn last_lines(output: &str, count: usize) -> Vec<&str> {
+    let mut lines: Vec<&str> = output.lines().rev().take(count).collect();
+    lines.reverse();
+    lines
+}
+
 /// Runs a step of an installation: quiet while it works, all its output when it fails.
 pub(crate) fn must(label: &str, command: &mut Command) -> Result<String> {
-    let finished = run(label, command, None, Show::None)?;
+    let finished = run_within(label, command, None, Show::None, INSTALL_SILENCE_LIMIT)?;
     if !finished.success {
         bail!("{label} failed:\n{}", finished.output.trim_end());
     }
@@ -124,6 +157,16 @@ mod tests {
         let finished = run("sh", &mut shell, None, Show::None).expect("a shell");
         assert!(!finished.success);
         assert!(finished.output.contains("out\n") && finished.output.contains("err\n"));
+    }
+
+    #[test]
+    fn a_command_that_hangs_is_ended_and_has_failed() {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "echo begun; exec tail -f /dev/null"]);
+        let limit = Duration::from_millis(200);
+        let finished = run_within("sh", &mut shell, None, Show::None, limit).expect("a shell");
+        assert!(!finished.success);
+        assert_eq!(finished.output, "begun\n");
     }
 
     #[test]

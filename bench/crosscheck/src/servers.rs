@@ -1,7 +1,7 @@
 //! The simulated servers: one `wicketgate sim` process, started afresh for every run, so that no
 //! router finds what another left in their caches.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -14,6 +14,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use tempfile::TempDir;
+use test_ports::free_address;
 use tokio::net::TcpStream;
 
 use crate::clock;
@@ -51,7 +52,7 @@ impl Servers {
     /// One server for each hardware row, listening when this returns.
     pub fn start(wicketgate: &Path, rows: &[&str], scale: f64, seed: u64) -> anyhow::Result<Self> {
         let dir = tempfile::Builder::new().prefix("wicketgate-crosscheck-").tempdir()?;
-        let addresses = free_addresses(rows.len())?;
+        let addresses = rows.iter().map(|_| free_address()).collect::<Result<Vec<_>, _>>()?;
         let mut command = Command::new(wicketgate);
         command.args(["sim", "--seed", &seed.to_string(), "--time-scale", &scale.to_string()]);
         command.args(["--answer-tokens", ANSWER_TOKENS]);
@@ -93,12 +94,4 @@ async fn state(address: SocketAddr) -> anyhow::Result<State> {
     let body = sender.send_request(request).await?.into_body().collect().await?.to_bytes();
     connection.abort();
     Ok(serde_json::from_slice(&body)?)
-}
-
-/// Distinct free ports of the loopback.
-pub fn free_addresses(count: usize) -> anyhow::Result<Vec<SocketAddr>> {
-    // All held until the last is found, so that none comes twice.
-    let listeners: Vec<TcpListener> =
-        (0..count).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
-    Ok(listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?)
 }

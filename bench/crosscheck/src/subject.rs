@@ -17,6 +17,7 @@ use lab::Policy;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
+use test_ports::free_addresses;
 
 pub use peers::Peer;
 
@@ -24,7 +25,6 @@ use crate::clock;
 use crate::interrupt::pause;
 use crate::load;
 use crate::process::Program;
-use crate::servers::free_addresses;
 
 /// A column of the cost harness, which `peers` names.
 const ENVOY: &str = "envoy";
@@ -169,8 +169,7 @@ impl Subject {
     /// Starts it before `endpoints` and waits for its first answer.
     pub async fn start(&self, endpoints: &[SocketAddr], model: &str) -> anyhow::Result<Running> {
         let dir = tempfile::Builder::new().prefix("wicketgate-crosscheck-").tempdir()?;
-        let free = free_addresses(2)?;
-        let (listen, admin) = (free[0], free[1]);
+        let [listen, admin] = free_addresses()?;
         let command = match self.kind.start {
             Start::Wicketgate(args) => {
                 let mut command = Command::new(&self.place);

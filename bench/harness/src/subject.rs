@@ -6,13 +6,14 @@ pub mod epp;
 mod guarded;
 mod peers;
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
 use tempfile::TempDir;
+use test_ports::free_address;
 
 pub use peers::Peer;
 
@@ -202,11 +203,6 @@ fn wait_ready(programs: &mut [&mut Program], listen: SocketAddr) -> anyhow::Resu
         pause(Duration::from_millis(50))?;
     }
     bail!("not ready after {READY_MAX:?}: {last}")
-}
-
-pub(crate) fn free_address() -> anyhow::Result<SocketAddr> {
-    let listener = TcpListener::bind("127.0.0.1:0").context("no free port")?;
-    Ok(listener.local_addr()?)
 }
 
 fn nginx(dir: &Path, listen: SocketAddr, endpoints: &[SocketAddr]) -> anyhow::Result<Command> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use super::fleet::{Fleet, free_address};
+use super::fleet::Fleet;
 use crate::cache::Cache;
 use crate::children::Server;
 use crate::prometheus::{Load, get};
@@ -15,6 +15,7 @@ use crate::report::{Outcome, Tally};
 use crate::run::{Show, run as run_command};
 use crate::tools::moto;
 use crate::workspace::Workspace;
+use test_ports::free_address;
 
 const READY_LIMIT: Duration = Duration::from_secs(30);
 

@@ -1,11 +1,12 @@
 //! A small simulated fleet with the gateway in front, as the SDK tests see it.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use test_ports::{consecutive_ports, free_address};
 
 use crate::children::Server;
 use crate::workspace::Workspace;
@@ -88,38 +89,9 @@ fn status(address: SocketAddr, path: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&start).into_owned())
 }
 
-/// An address on the loopback that was free a moment ago.
-pub(crate) fn free_address() -> Result<SocketAddr> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port")?;
-    listener.local_addr().context("no free port")
-}
-
-/// The first of `count` ports in a row that were free a moment ago.
-pub(crate) fn consecutive_ports(count: u16) -> Result<u16> {
-    for _ in 0..100 {
-        let first = free_address()?.port();
-        let Some(end) = first.checked_add(count) else { continue };
-        let held: Vec<TcpListener> = (first..end)
-            .map_while(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, port)).ok())
-            .collect();
-        if held.len() == usize::from(count) {
-            return Ok(first);
-        }
-    }
-    anyhow::bail!("no {count} free ports in a row")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ports_in_a_row_can_all_be_bound() {
-        let first = consecutive_ports(4).expect("four ports");
-        for port in first..first + 4 {
-            TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("free");
-        }
-    }
 
     #[test]
     fn a_closed_port_is_not_ready() {

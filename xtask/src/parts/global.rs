@@ -4,13 +4,13 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::fleet::free_address;
 use crate::children::Server;
 use crate::report::{Outcome, Tally};
 use crate::run::{Show, run as run_command};
 use crate::tools::debian;
 use crate::totals;
 use crate::workspace::Workspace;
+use test_ports::free_address;
 
 pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     debian::ensure(&[debian::REDIS, debian::IP])?;

@@ -13,9 +13,10 @@ use anyhow::{Context, Result};
 
 use super::get;
 use crate::children::Server;
-use crate::parts::{ADAPTERS, MODEL, consecutive_ports, free_address};
+use crate::parts::{ADAPTERS, MODEL};
 use crate::run::must;
 use crate::workspace::Workspace;
+use test_ports::{consecutive_ports, free_address};
 
 /// The model that a canary brings in, on an endpoint of its own.
 pub(crate) const CANARY: &str = "llama-3.2-3b";

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::ensure;
+use test_ports::free_address;
 
-use super::{configs, free_address};
+use super::configs;
 
 /// The document's own example: what is measured is what is recommended.
 const EXAMPLE: &str = include_str!("../../../../docs/examples/envoy/original-dst.yaml");

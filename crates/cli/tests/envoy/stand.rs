@@ -2,10 +2,9 @@
 
 mod tls;
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -48,7 +47,7 @@ pub(crate) struct Picker {
 
 impl Picker {
     fn new(document: &Path, log: &Path, arguments: &[String]) -> Self {
-        let [ext_proc, health, admin] = free_addresses();
+        let [ext_proc, health, admin] = test_ports::free_addresses().unwrap();
         let own = [
             "epp".to_owned(),
             format!("--file={}", document.display()),
@@ -233,7 +232,7 @@ impl Setup {
         let mut picker = Picker::new(&document, &folder.path().join("picker.log"), &arguments);
         picker.start();
         let mut router = None;
-        let [traffic, envoy_admin] = free_addresses();
+        let [traffic, envoy_admin] = test_ports::free_addresses().unwrap();
         let mut text =
             configuration(self.example, traffic, envoy_admin, picker.ext_proc, &addresses);
         if self.has_router {
@@ -409,20 +408,4 @@ fn start_envoy(config: &Path, log: &Path) -> Child {
         .stderr(log)
         .spawn()
         .unwrap()
-}
-
-/// Addresses on the loopback that were free a moment ago. Below the range from which connections get
-/// their own ports, so that none of those takes one before it is bound again.
-fn free_addresses<const N: usize>() -> [SocketAddr; N] {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    std::array::from_fn(|_| {
-        loop {
-            let step = NEXT.fetch_add(1, Ordering::Relaxed);
-            let port = 12_000 + (std::process::id() * 97 + step) % 18_000;
-            let address = SocketAddr::from(([127, 0, 0, 1], u16::try_from(port).unwrap()));
-            if TcpListener::bind(address).is_ok() {
-                return address;
-            }
-        }
-    })
 }

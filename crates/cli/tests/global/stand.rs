@@ -83,9 +83,8 @@ pub(crate) fn merge(base: &mut Value, extra: &Value) {
     }
 }
 
-/// An address on the loopback that was free a moment ago.
 pub(crate) fn free_address() -> SocketAddr {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    test_ports::free_address().unwrap()
 }
 
 impl Stand {

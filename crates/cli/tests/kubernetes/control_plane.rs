@@ -1,6 +1,6 @@
 //! A real API server and its store.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -64,7 +64,7 @@ impl ControlPlane {
             "KUBEBUILDER_ASSETS names the folder with kube-apiserver and etcd; `cargo xtask test --only kubernetes` sets it",
         );
         let folder = tempfile::tempdir().unwrap();
-        let [address, etcd_address, etcd_peers] = free_addresses();
+        let [address, etcd_address, etcd_peers] = test_ports::free_addresses().unwrap();
         let etcd = Leash::start(
             &assets.join("etcd"),
             &[
@@ -192,10 +192,4 @@ fn write_secrets(folder: &Path) {
     // The server finds no public key in a private one of this form.
     write("accounts.pub", accounts.public_key_pem());
     write("tokens.csv", format!("{ADMIN_TOKEN},admin,admin,system:masters\n"));
-}
-
-/// Addresses that were free a moment ago, all different.
-fn free_addresses<const N: usize>() -> [SocketAddr; N] {
-    let held = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-    held.map(|listener| listener.local_addr().unwrap())
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 
 use super::{ALIAS, Gate, Sim};
-use crate::parts::free_address;
+use test_ports::free_address;
 
 const CLUSTER: &str =
     "apiVersion: gateway.wicketgate.dev/v1alpha1\nkind: InferenceGatewayConfig\nspec:\n";

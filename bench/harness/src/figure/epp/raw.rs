@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
+use test_ports::free_address;
 
 use crate::clock;
 use crate::figure::Effort;
@@ -14,7 +15,7 @@ use crate::mock::handle::Mock;
 use crate::process::Program;
 use crate::prompts::{Kind as Prompts, Requests};
 use crate::results::Results;
-use crate::subject::{Kind, PICKER, Plan, epp, free_address};
+use crate::subject::{Kind, PICKER, Plan, epp};
 
 const AT_ONCE: usize = 32;
 /// As many of the long ones as one server of 400 KB prompts could have.
