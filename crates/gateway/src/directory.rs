@@ -5,28 +5,30 @@
 
 mod found;
 mod picker;
+mod plan;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use config::{EngineType, RouteTimeout, Spec};
+use config::{EngineType, Spec};
 use engines::models::ServedModel;
 use openai::ModelCard;
-use sched::{EjectionConfig, EndpointState, Profile, RetryConfig, saturation};
+use sched::{EjectionConfig, EndpointState, Profile, RetryConfig};
 use telemetry::{Metrics, PoolMetrics};
 use types::{AdapterId, Endpoint, EndpointAddress, EndpointId, ModelName, PoolName, Slot};
 
 use crate::admission::Admission;
 use crate::catalog::{Catalog, Target};
 use crate::member::{Member, PoolMember};
-use crate::pool::{Pace, Pool, PoolSettings, Secret};
+use crate::pool::{Pace, Pool, Secret};
 use crate::rewrite::Rollouts;
 use crate::shadow::Shadow;
 
 pub use found::Found;
 use found::FoundEndpoints;
+use plan::{Plan, endpoints_of, planned_by_discovery, planned_by_schedulers};
 
 /// Which rule chooses endpoints, where it is not the document's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,7 +130,7 @@ impl Directory {
         rebuilt.freed = self.admit_and_dismiss(spec, authorization, &mut rebuilt.warnings);
 
         let mut plans = planned_by_schedulers(spec, &self.found, authorization);
-        for found in self.planned_by_discovery(spec) {
+        for found in planned_by_discovery(spec, &self.served) {
             // A discovered endpoint joins the scheduler whose model it serves.
             match plans.iter_mut().find(|plan| plan.model == found.model) {
                 Some(plan) => {
@@ -290,45 +292,6 @@ impl Directory {
             self.next_slot = self.next_slot.checked_add(1)?;
             Some(slot)
         })
-    }
-
-    /// Pools of endpoints that were named without a model: one for each base model they serve.
-    fn planned_by_discovery(&self, spec: &Spec) -> Vec<Plan> {
-        let mut by_model: BTreeMap<&str, Vec<EndpointAddress>> = BTreeMap::new();
-        for endpoint in &spec.discover {
-            for model in self.served.get(&endpoint.url).into_iter().flatten() {
-                let addresses = by_model.entry(&model.id).or_default();
-                if model.parent.is_none() && !addresses.contains(&endpoint.url) {
-                    addresses.push(endpoint.url.clone());
-                }
-            }
-        }
-        by_model
-            .into_iter()
-            .filter(|(model, addresses)| !addresses.is_empty() && openai::is_model_name(model))
-            .map(|(model, addresses)| Plan {
-                name: PoolName::new(model),
-                model: ModelName::new(model),
-                adapters: Vec::new(),
-                addresses,
-                policy: config::Policy::default(),
-                weights: config::Weights::default(),
-                picker: spec.discover_picker.clone(),
-                shadow: None,
-                settings: PoolSettings {
-                    saturation: saturation_of(
-                        spec.discover_picker.as_ref(),
-                        saturation_config(
-                            &config::Saturation::unless_said(spec.flow_control.is_some()),
-                            spec.flow_control.as_ref(),
-                        ),
-                    ),
-                    h2c: false,
-                    route_timeout: None,
-                    authorization: None,
-                },
-            })
-            .collect()
     }
 
     fn pool(&mut self, plan: &Plan, spec: &Spec, metrics: &Metrics) -> Arc<Pool> {
@@ -507,92 +470,8 @@ fn scores_prefix(profile: &Profile) -> bool {
         || profile.filters.iter().any(|filter| asks(filter.name()))
 }
 
-/// What a picker's document says of full endpoints goes before what the gateway's says.
-fn saturation_of(
-    picker: Option<&config::PickerConfig>,
-    otherwise: saturation::Config,
-) -> saturation::Config {
-    let said = picker.and_then(picker::saturation).unwrap_or(otherwise);
-    saturation::Config { reserve: otherwise.reserve, ..said }
-}
-
-fn saturation_config(
-    spec: &config::Saturation,
-    flow: Option<&config::FlowControl>,
-) -> saturation::Config {
-    let headroom = flow.map(|flow| flow.headroom).filter(|headroom| headroom.enabled);
-    saturation::Config {
-        reserve: headroom.map(|headroom| saturation::Reserve {
-            stretch: headroom.stretch,
-            share: headroom.share.get(),
-        }),
-        queue_depth: spec.queue_depth.get(),
-        kv_usage: spec.kv_cache_usage.map(types::Ratio::get),
-        in_flight: spec.concurrency.map(Into::into),
-    }
-}
-
 /// Finds what endpoints ask for by where the document says that it stands.
 pub(crate) type Authorization<'a> = &'a dyn Fn(Option<&config::SecretSource>) -> Option<Secret>;
-
-/// A pool to be.
-struct Plan {
-    name: PoolName,
-    model: ModelName,
-    adapters: Vec<ModelName>,
-    addresses: Vec<EndpointAddress>,
-    policy: config::Policy,
-    weights: config::Weights,
-    /// Goes before `policy` and `weights`.
-    picker: Option<config::PickerConfig>,
-    shadow: Option<config::Shadow>,
-    settings: PoolSettings,
-}
-
-/// Those that the document names, then those that were found.
-fn endpoints_of<'a>(
-    scheduler: &'a config::SchedulerSpec,
-    found: &'a FoundEndpoints,
-) -> impl Iterator<Item = &'a config::EndpointSpec> {
-    let named = &scheduler.endpoints;
-    let is_new = |one: &&Found| named.iter().all(|endpoint| endpoint.url != one.endpoint.url);
-    let found = found.of(&scheduler.name).iter().filter(is_new);
-    named.iter().chain(found.map(|one| &one.endpoint))
-}
-
-fn planned_by_schedulers(
-    spec: &Spec,
-    found: &FoundEndpoints,
-    authorization: Authorization<'_>,
-) -> Vec<Plan> {
-    spec.schedulers
-        .iter()
-        .map(|scheduler| Plan {
-            name: scheduler.name.clone(),
-            model: scheduler.model_name.clone(),
-            adapters: scheduler.lora_adapters.clone(),
-            addresses: endpoints_of(scheduler, found)
-                .map(|endpoint| endpoint.url.clone())
-                .collect(),
-            policy: scheduler.policy,
-            weights: scheduler.weights,
-            picker: scheduler.picker_config.clone(),
-            shadow: scheduler.shadow,
-            settings: PoolSettings {
-                saturation: saturation_of(
-                    scheduler.picker_config.as_ref(),
-                    saturation_config(&scheduler.saturation, spec.flow_control.as_ref()),
-                ),
-                h2c: scheduler.app_protocol == config::AppProtocol::H2c,
-                authorization: authorization(scheduler.endpoint_api_key.as_ref()),
-                route_timeout: match scheduler.route_timeout {
-                    RouteTimeout::After(duration) => Some(duration),
-                    _ => None,
-                },
-            },
-        })
-        .collect()
-}
 
 fn sched_weights(policy: config::Policy, weights: &config::Weights) -> sched::Weights {
     sched::Weights {

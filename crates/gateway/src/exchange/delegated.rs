@@ -7,8 +7,9 @@ use sched::{Candidate, Outcome};
 use telemetry::metrics::labels;
 use types::{EndpointId, Timestamp};
 
+use super::Exchange;
 use super::placement::WAIT_FOR_ENDPOINTS;
-use super::{Exchange, outcome_of};
+use super::trying::outcome_of;
 use crate::catalog::Target;
 use crate::pool::Pool;
 use crate::refusal::{Component, Refusal};
