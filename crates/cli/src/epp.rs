@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use config::{AccessLogTarget, Document, SchedulerSpec};
-use extproc::{DESTINATIONS_MAX, Identity, Paths, Picker, Role, Settings, TlsSettings};
+use extproc::{DESTINATIONS_MAX, PROTOCOLS, Paths, Picker, Role, Settings};
 use gateway::{Gateway, Keys, Policy};
 use proxy::{Fetcher, KeysFetcher, Phase, administer};
 use telemetry::{BuildInfo, Metrics, clock};
+use tls::{ClientCertificates, Identity, ServerFiles};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -202,10 +203,10 @@ impl Args {
 }
 
 impl Tls {
-    fn settings(&self) -> anyhow::Result<Option<TlsSettings>> {
+    fn settings(&self) -> anyhow::Result<Option<ServerFiles>> {
         let identity = match (&self.tls_cert, &self.tls_key) {
             (Some(cert), Some(key)) => Identity::Files { cert: cert.clone(), key: key.clone() },
-            _ if self.tls_self_signed => Identity::SelfSigned,
+            _ if self.tls_self_signed => Identity::SelfSigned("wicketgate-epp"),
             _ if self.tls_client_ca.is_some() => {
                 anyhow::bail!(
                     "--tls-client-ca needs TLS: add --tls-cert and --tls-key, or --tls-self-signed"
@@ -213,7 +214,11 @@ impl Tls {
             }
             _ => return Ok(None),
         };
-        Ok(Some(TlsSettings { identity, client_ca: self.tls_client_ca.clone() }))
+        let clients = match &self.tls_client_ca {
+            None => ClientCertificates::NotAsked,
+            Some(ca) => ClientCertificates::Required(ca.clone()),
+        };
+        Ok(Some(ServerFiles { identity, clients, protocols: PROTOCOLS }))
     }
 }
 

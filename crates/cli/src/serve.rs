@@ -8,8 +8,9 @@ use std::sync::Arc;
 use anyhow::Context;
 use config::{AccessLogTarget, Document, Spec};
 use gateway::{Gateway, Keys, Policy};
-use proxy::{Fetcher, KeysFetcher, Listeners, Options, Phase, Server, TlsFiles, listen};
+use proxy::{Fetcher, KeysFetcher, Listeners, Options, PROTOCOLS, Phase, Server, listen};
 use telemetry::{AccessLog, BuildInfo, Metrics, Recorder, Target, clock, recording};
+use tls::{ClientCertificates, Identity, ServerFiles};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -197,10 +198,14 @@ pub(crate) fn bind(document: &Document) -> anyhow::Result<Listeners> {
     let tls = match &listener.tls {
         None => None,
         Some(tls) => {
-            let client_ca = tls.client_ca.as_ref().map(|ca| (ca.file.clone(), ca.required));
-            let files =
-                TlsFiles { cert: tls.cert_file.clone(), key: tls.key_file.clone(), client_ca };
-            Some((at(tls.address)?, files))
+            let clients = match &tls.client_ca {
+                None => ClientCertificates::NotAsked,
+                Some(ca) if ca.required => ClientCertificates::Required(ca.file.clone()),
+                Some(ca) => ClientCertificates::Optional(ca.file.clone()),
+            };
+            let identity =
+                Identity::Files { cert: tls.cert_file.clone(), key: tls.key_file.clone() };
+            Some((at(tls.address)?, ServerFiles { identity, clients, protocols: PROTOCOLS }))
         }
     };
     Ok(Listeners { traffic: at(listener.address)?, tls, admin: at(document.spec.admin.address)? })

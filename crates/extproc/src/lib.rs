@@ -20,12 +20,10 @@ mod settings;
 mod tally;
 #[cfg(test)]
 mod testing;
-mod tls;
 mod trace;
 pub mod wire;
 
 pub use conversation::{Conversation, Next, Violation};
 pub use destinations::Destinations;
-pub use server::{Listeners, Phase, ServeError, listen, serve};
+pub use server::{Listeners, PROTOCOLS, Phase, ServeError, listen, serve};
 pub use settings::{DESTINATIONS_MAX, Paths, Picker, Role, Settings};
-pub use tls::{Identity, TlsError, TlsSettings};

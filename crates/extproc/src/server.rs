@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tls::{ServerFiles, TlsError};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -14,7 +15,6 @@ use tonic::transport::Server;
 use crate::grpc::Services;
 use crate::health::Health;
 use crate::settings::Picker;
-use crate::tls::{Tls, TlsError, TlsSettings};
 use incoming::Incoming;
 
 /// How far the shutdown is.
@@ -36,7 +36,7 @@ pub struct Listeners {
     /// Health by itself, for probes; it never speaks TLS.
     pub health: TcpListener,
     /// For `ext_proc`.
-    pub tls: Option<TlsSettings>,
+    pub tls: Option<ServerFiles>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -47,10 +47,11 @@ pub enum ServeError {
     Transport(#[from] tonic::transport::Error),
 }
 
+/// What the listener with TLS offers.
+pub const PROTOCOLS: &[&[u8]] = &[b"h2"];
+
 /// How often readiness is looked at.
 const READINESS_INTERVAL: Duration = Duration::from_millis(100);
-/// How often certificate files are looked at.
-const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(2);
 /// Requests that one connection of a proxy may carry at once: a proxy opens few connections, and a
 /// limit that it reaches makes requests wait.
 const STREAMS_MAX: u32 = 65_536;
@@ -79,7 +80,7 @@ pub async fn serve(
     phase: watch::Receiver<Phase>,
 ) -> Result<(), ServeError> {
     let Listeners { ext_proc, health: health_listener, tls } = listeners;
-    let tls = tls.map(Tls::load).transpose()?.map(Arc::new);
+    let tls = tls.map(tls::Server::load).transpose()?.map(Arc::new);
     let (ready, is_ready) = watch::channel(picker.gateway.is_ready());
     let health = Health::new(picker.gateway.clone(), is_ready);
 
@@ -87,7 +88,8 @@ pub async fn serve(
     helpers.spawn(follow_readiness(picker.clone(), ready));
     helpers.spawn(picker.clone().keep_resolved());
     if let Some(tls) = &tls {
-        helpers.spawn(watch_certificate(tls.clone(), picker.gateway.clone()));
+        let (tls, gateway) = (tls.clone(), picker.gateway.clone());
+        helpers.spawn(async move { tls.follow(|leaf| gateway.show_certificate(leaf)).await });
     }
     let probes = Server::builder().serve_with_incoming(
         Services::health_only(health.clone()),
@@ -133,33 +135,5 @@ async fn follow_readiness(picker: Arc<Picker>, ready: watch::Sender<bool>) {
         let is_ready = picker.gateway.is_ready();
         ready.send_if_modified(|known| std::mem::replace(known, is_ready) != is_ready);
         tokio::time::sleep(READINESS_INTERVAL).await;
-    }
-}
-
-async fn watch_certificate(tls: Arc<Tls>, gateway: Arc<gateway::Gateway>) {
-    let show = || {
-        if let Some(leaf) = tls.leaf() {
-            gateway.show_certificate(&leaf);
-        }
-    };
-    let mut has_failed = false;
-    show();
-    loop {
-        tokio::time::sleep(CERTIFICATE_INTERVAL).await;
-        match tls.reload() {
-            Ok(is_new) => {
-                has_failed = false;
-                if is_new {
-                    show();
-                    tracing::info!("certificate reloaded");
-                }
-            }
-            Err(error) => {
-                if !std::mem::replace(&mut has_failed, true) {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::error!(error, "the new certificate is not usable; the old one stays");
-                }
-            }
-        }
     }
 }

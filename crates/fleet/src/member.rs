@@ -1,68 +1,14 @@
 //! A cluster's gateway, as the document names it.
 
-use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
+
+use types::{Label, MemberName, Region};
 
 use crate::shaping::PriceSheet;
 
 /// A member's place in the fleet's table; another one after each new document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemberId(pub u16);
-
-macro_rules! name {
-    ($(#[$doc:meta])* $name:ident) => {
-        $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(Arc<str>);
-
-        impl $name {
-            pub fn new(name: &str) -> Self {
-                Self(name.into())
-            }
-
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-
-            /// The text itself, to be kept elsewhere without a copy.
-            pub fn shared(&self) -> &Arc<str> {
-                &self.0
-            }
-        }
-
-        impl From<&str> for $name {
-            fn from(name: &str) -> Self {
-                Self::new(name)
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(&self.0)
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(&*self.0, f)
-            }
-        }
-    };
-}
-
-name! {
-    /// A member's name: the identity that its heartbeats prove.
-    MemberName
-}
-name! {
-    /// Where a member or a router stands.
-    Region
-}
-name! {
-    /// A word that policies ask for, such as `eu` or `hipaa`.
-    Label
-}
 
 /// A set of labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::member::Region;
 use crate::weights::Weights;
+use types::Region;
 
 /// How members are rated.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use types::ModelName;
 
-use crate::member::{MemberId, MemberName, Region};
+use types::{MemberName, Region};
+
+use crate::member::MemberId;
 use crate::vitals::Condition;
 
 /// A fleet at one instant.

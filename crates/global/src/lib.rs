@@ -8,6 +8,7 @@
 //!
 //! What is decided of it is in [`fleet`]; no request waits for anything here.
 
+mod certificates;
 mod frame;
 mod leases;
 mod listener;
@@ -15,7 +16,6 @@ mod probes;
 mod pulse;
 mod reports;
 mod store;
-mod tls;
 mod wire;
 
 pub use leases::{LeaseSettings, share_limits};
@@ -23,7 +23,6 @@ pub use listener::{Listener, ListenerError};
 pub use probes::{Suspicions, probe};
 pub use reports::{Reporter, ReporterError};
 pub use store::{RedisStore, StoreError, StoreSettings};
-pub use tls::TlsError;
 
 use std::sync::Arc;
 use std::time::Duration;

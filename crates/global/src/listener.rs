@@ -15,9 +15,8 @@ use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
 use crate::probes::Suspicions;
-use crate::tls::TlsError;
 use crate::wire::{Acknowledged, Beat};
-use crate::{frame, tls};
+use crate::{certificates, frame};
 
 /// Connections at most: a hundred members, twice, and some that come anew.
 const CONNECTIONS_MAX: usize = 512;
@@ -31,14 +30,14 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug, thiserror::Error)]
 pub enum ListenerError {
     #[error("the certificates of `heartbeats.tls` cannot be used")]
-    Tls(#[from] TlsError),
+    Tls(#[from] tls::TlsError),
 }
 
 /// Where members report.
 pub struct Listener {
     gateway: Arc<Gateway>,
     listener: TcpListener,
-    tls: Option<MutualTls>,
+    tls: Option<tls::Server>,
     suspicions: Suspicions,
 }
 
@@ -51,9 +50,8 @@ impl Listener {
         tls: Option<MutualTls>,
         suspicions: Suspicions,
     ) -> Result<Self, ListenerError> {
-        if let Some(files) = &tls {
-            tls::server(files)?;
-        }
+        let tls = tls.as_ref().map(certificates::server);
+        let tls = tls.map(tls::Server::load).transpose()?;
         Ok(Self { gateway, listener, tls, suspicions })
     }
 
@@ -85,10 +83,13 @@ impl Listener {
 
     async fn serve(&self, io: TcpStream) -> std::io::Result<()> {
         io.set_nodelay(true)?;
-        let Some(files) = &self.tls else { return self.hear(io, None).await };
-        // Read for each connection, so that new certificates are used.
-        let config = tls::server(files).map_err(std::io::Error::other)?;
-        let handshake = tokio::time::timeout(HANDSHAKE, TlsAcceptor::from(config).accept(io));
+        let Some(tls) = &self.tls else { return self.hear(io, None).await };
+        // Looked at for each connection, so that new certificates are used.
+        if let Err(error) = tls.reload() {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "new certificates are not usable; the old ones stay");
+        }
+        let handshake = tokio::time::timeout(HANDSHAKE, TlsAcceptor::from(tls.config()).accept(io));
         let io = handshake.await.map_err(std::io::Error::other)??;
         let shown = io.get_ref().1.peer_certificates().and_then(<[_]>::first);
         let shown = shown.ok_or_else(|| std::io::Error::other("no certificate"))?;

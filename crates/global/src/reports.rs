@@ -24,9 +24,8 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 
 use crate::pulse::Pulse;
-use crate::tls::TlsError;
 use crate::wire::{Acknowledged, Beat};
-use crate::{frame, tls};
+use crate::{certificates, frame};
 
 /// Looks at what changed: at most five extra heartbeats a second.
 const LOOK: Duration = Duration::from_millis(200);
@@ -45,13 +44,14 @@ const ACKNOWLEDGED_MAX: usize = 4096;
 #[derive(Debug, thiserror::Error)]
 pub enum ReporterError {
     #[error("the certificates of `global.tls` cannot be used")]
-    Tls(#[from] TlsError),
+    Tls(#[from] tls::TlsError),
 }
 
 /// Reports to all routers.
 pub struct Reporter {
     gateway: Arc<Gateway>,
     membership: Membership,
+    tls: Option<tls::Client>,
     metrics: Arc<MembershipMetrics>,
     newest: watch::Sender<Arc<Sealed>>,
     /// Somebody has nothing to send and wants a fresh one.
@@ -69,12 +69,11 @@ impl Reporter {
     /// # Errors
     /// The certificates cannot be read.
     pub fn new(gateway: Arc<Gateway>, membership: Membership) -> Result<Arc<Self>, ReporterError> {
-        if let Some(files) = &membership.tls {
-            tls::client(files)?;
-        }
+        let tls = membership.tls.as_ref().map(certificates::client);
+        let tls = tls.map(tls::Client::load).transpose()?;
         let metrics = gateway.metrics.membership();
         let newest = watch::Sender::new(Arc::default());
-        Ok(Arc::new(Self { gateway, membership, metrics, newest, wanted: Notify::new() }))
+        Ok(Arc::new(Self { gateway, membership, tls, metrics, newest, wanted: Notify::new() }))
     }
 
     /// Reports as long as it is polled.
@@ -171,16 +170,25 @@ impl Reporter {
     ) -> std::io::Result<()> {
         let io = within(TcpStream::connect(address)).await?;
         io.set_nodelay(true)?;
-        let Some(files) = &self.membership.tls else {
+        let Some(tls) = &self.tls else {
             return self.send_all(io, router, open, complained).await;
         };
-        // Read for each connection, so that new certificates are used.
-        let config = tls::client(files).map_err(std::io::Error::other)?;
+        // Looked at for each connection, so that new certificates are used.
+        if let Err(error) = tls.reload() {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "new certificates are not usable; the old ones stay");
+        }
         let host = router.rsplit_once(':').map_or(router, |(host, _)| host);
         let host = host.trim_matches(['[', ']']);
-        let name = files.server_name.as_deref().unwrap_or(host).to_owned();
+        let name = self
+            .membership
+            .tls
+            .as_ref()
+            .and_then(|files| files.server_name.as_deref())
+            .unwrap_or(host)
+            .to_owned();
         let name = ServerName::try_from(name).map_err(std::io::Error::other)?;
-        let io = within(TlsConnector::from(config).connect(name, io)).await?;
+        let io = within(TlsConnector::from(tls.config()).connect(name, io)).await?;
         self.send_all(io, router, open, complained).await
     }
 

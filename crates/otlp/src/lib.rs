@@ -9,7 +9,6 @@ mod exporter;
 mod settings;
 mod spans;
 mod tasks;
-mod tls;
 mod transport;
 pub mod wire;
 

@@ -1,7 +1,6 @@
 //! One batch to the collector. A connection for each: at most one a second, and none to keep alive.
 
 use std::io;
-use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http::{HeaderName, HeaderValue, Request, Response, StatusCode, Uri};
@@ -12,13 +11,13 @@ use hyper::rt::Executor;
 use hyper_util::rt::TokioIo;
 use prost::Message;
 use rustls::pki_types::ServerName;
+use tls::{Client, ClientFiles};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::settings::{Protocol, Settings};
 use crate::tasks::Tasks;
-use crate::tls;
 use crate::wire::{ExportRequest, ExportResponse};
 
 const GRPC_METHOD: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
@@ -69,7 +68,7 @@ impl Transport {
         let usual = if is_tls { 443 } else { 80 };
         let host = uri.host().unwrap_or_default();
         let tls = match is_tls {
-            true => Some(tls::connector(settings.ca_file.as_deref(), settings.protocol)?),
+            true => Some(connector(settings)?),
             false => None,
         };
         Ok(Self {
@@ -208,6 +207,16 @@ fn broke(error: hyper::Error) -> SendError {
 }
 
 /// Shared by all batches.
-pub(crate) fn connector_of(config: rustls::ClientConfig) -> TlsConnector {
-    TlsConnector::from(Arc::new(config))
+fn connector(settings: &Settings) -> io::Result<TlsConnector> {
+    let protocols: &[&[u8]] = match settings.protocol {
+        Protocol::Grpc => &[b"h2"],
+        Protocol::HttpProtobuf => &[],
+    };
+    let files = ClientFiles { ca: settings.ca_file.clone(), own: None, protocols };
+    let client = Client::load(files).map_err(|error| {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+        let cause = cause.unwrap_or_default();
+        io::Error::other(format!("observability.tracing.caFile: {error}{cause}"))
+    })?;
+    Ok(TlsConnector::from(client.config()))
 }

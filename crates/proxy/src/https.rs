@@ -1,15 +1,14 @@
 //! Signing keys over HTTPS: one request, one connection, no redirect.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use gateway::{FetchKeys, FetchedKeys, KeysFetchError};
 use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
 use hyper_util::rt::TokioIo;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::ServerName;
+use tls::{Client, ClientFiles, TlsError};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
@@ -44,7 +43,8 @@ async fn get(
     let authority = authority.ok_or_else(no_uri)?;
     let host = authority.host().trim_start_matches('[').trim_end_matches(']');
     let name = ServerName::try_from(host.to_owned()).map_err(|_| no_uri())?;
-    let config = client_config(ca_file)?;
+    let files = ClientFiles { ca: ca_file.map(Path::to_owned), ..ClientFiles::default() };
+    let config = Client::load(files).map_err(unusable)?.config();
 
     let connecting = TcpStream::connect((host, authority.port_u16().unwrap_or(443)));
     let io = connecting.await.map_err(|error| KeysFetchError::Connect(error.to_string()))?;
@@ -107,36 +107,13 @@ fn max_age(cache_control: &str) -> Option<Duration> {
     found
 }
 
-fn client_config(ca_file: Option<&Path>) -> Result<Arc<rustls::ClientConfig>, KeysFetchError> {
-    let fault = |error: String| KeysFetchError::Tls(error);
-    let mut roots = rustls::RootCertStore::empty();
-    match ca_file {
-        Some(path) => {
-            let shown = path.display();
-            let read = CertificateDer::pem_file_iter(path)
-                .and_then(Iterator::collect::<Result<Vec<_>, _>>);
-            let read = read.map_err(|error| fault(format!("cannot read {shown}: {error}")))?;
-            roots.add_parsable_certificates(read);
-            if roots.is_empty() {
-                return Err(fault(format!("{shown} holds no certificate")));
-            }
-        }
-        None => {
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-            if roots.is_empty() {
-                let hint = "this system has no certificate authorities: install its package \
-                            ca-certificates, or name some in jwks.caFile";
-                return Err(fault(hint.to_owned()));
-            }
-        }
-    }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| fault(error.to_string()))?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(Arc::new(config))
+fn unusable(error: TlsError) -> KeysFetchError {
+    let hint = match error {
+        TlsError::NoAuthorities => ": jwks.caFile",
+        _ => "",
+    };
+    let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
+    KeysFetchError::Tls(format!("{error}{hint}{}", cause.unwrap_or_default()))
 }
 
 #[cfg(test)]

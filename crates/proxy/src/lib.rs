@@ -23,13 +23,11 @@ mod serve;
 mod settings;
 mod sniff;
 mod timer;
-mod tls;
 mod tracing;
 mod upstream;
 
 pub use drain::Phase;
 pub use fetch::Fetcher;
 pub use https::KeysFetcher;
-pub use serve::{Listeners, Options, Server, administer, listen};
-pub use tls::{TlsError, TlsFiles};
-pub use upstream::{UpstreamFiles, UpstreamTls};
+pub use serve::{Listeners, Options, PROTOCOLS, Server, administer, listen};
+pub use upstream::UpstreamTls;

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use gateway::Gateway;
 use telemetry::clock;
+use tls::{ServerFiles, TlsError};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
@@ -17,7 +18,6 @@ use crate::admin::Admin;
 use crate::drain::{Drain, Phase};
 use crate::h1;
 use crate::settings::Settings;
-use crate::tls::{Certificate, TlsError, TlsFiles};
 use crate::upstream::UpstreamTls;
 use bytes::BytesMut;
 use connections::Connections;
@@ -41,9 +41,12 @@ pub struct Options {
 /// Where traffic and administration listen, bound.
 pub struct Listeners {
     pub traffic: TcpListener,
-    pub tls: Option<(TcpListener, TlsFiles)>,
+    pub tls: Option<(TcpListener, ServerFiles)>,
     pub admin: TcpListener,
 }
+
+/// What listeners with TLS offer, the best first.
+pub const PROTOCOLS: &[&[u8]] = &[b"h2", b"http/1.1"];
 
 /// A running data path.
 pub struct Server {
@@ -55,8 +58,6 @@ pub struct Server {
 
 /// How long a failed accept (no file descriptor left, mostly) holds back the next.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How often certificate files are looked at.
-const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Binds a listener; may be bound again at once after a restart.
 pub fn listen(address: SocketAddr) -> std::io::Result<TcpListener> {
@@ -84,7 +85,7 @@ impl Server {
         let Self { gateway, options, listeners, phase } = self;
         let Listeners { traffic, tls, admin } = listeners;
         let certificate = match &tls {
-            Some((_, files)) => Some(Certificate::load(files.clone())?),
+            Some((_, files)) => Some(Arc::new(tls::Server::load(files.clone())?)),
             None => None,
         };
         let workers = Workers::start(&gateway, &options, &phase);
@@ -110,7 +111,10 @@ impl Server {
             )));
         }
         let reloading = certificate.map(|certificate| {
-            tokio::task::spawn_local(watch_certificate(certificate, gateway.clone()))
+            let gateway = gateway.clone();
+            tokio::task::spawn_local(async move {
+                certificate.follow(|leaf| gateway.show_certificate(leaf)).await;
+            })
         });
         for task in tasks {
             // Ends with the phase; a panic inside it was reported where it happened.
@@ -128,7 +132,7 @@ impl Server {
 /// Accepts until accepting is over, and hands each connection to the least busy thread.
 async fn accept(
     listener: TcpListener,
-    tls: Option<Arc<Certificate>>,
+    tls: Option<Arc<tls::Server>>,
     gateway: Arc<Gateway>,
     workers: Workers,
     connections: Connections,
@@ -151,7 +155,7 @@ async fn accept(
                 };
                 let _ = io.set_nodelay(true);
                 if let Ok(io) = io.into_std() {
-                    let tls = tls.as_ref().map(|certificate| certificate.server_config());
+                    let tls = tls.as_ref().map(|certificate| certificate.config());
                     workers.give(Accepted { io, client, tls, permit });
                 }
             }
@@ -199,32 +203,4 @@ async fn serve_admin_connection(
     drain: Drain,
 ) {
     h1::serve(io, BytesMut::new(), client, handler, settings, drain).await;
-}
-
-async fn watch_certificate(certificate: Arc<Certificate>, gateway: Arc<Gateway>) {
-    let show = || {
-        if let Some(leaf) = certificate.leaf() {
-            gateway.show_certificate(&leaf);
-        }
-    };
-    let mut failed = false;
-    show();
-    loop {
-        tokio::time::sleep(CERTIFICATE_INTERVAL).await;
-        match certificate.reload() {
-            Ok(changed) => {
-                failed = false;
-                if changed {
-                    show();
-                    tracing::info!("certificate reloaded");
-                }
-            }
-            Err(error) => {
-                if !std::mem::replace(&mut failed, true) {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::error!(error, "the new certificate is not usable; the old one stays");
-                }
-            }
-        }
-    }
 }

@@ -12,4 +12,4 @@ pub(crate) use h2c::{Failed as H2cFailed, H2cBody, H2cPool, LocalExecutor, field
 pub(crate) use http1::{Http1Body, exchange};
 pub(crate) use pool::Pool;
 pub(crate) use response::{BodyFault, HeadFault, Progress, ResponseHead};
-pub use tls::{UpstreamFiles, UpstreamTls};
+pub use tls::UpstreamTls;

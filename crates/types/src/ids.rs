@@ -81,3 +81,15 @@ name! {
     /// Whose limits a request counts against, and whose share of a full pool it gets.
     TenantName
 }
+name! {
+    /// A member's name: the identity that its heartbeats prove.
+    MemberName
+}
+name! {
+    /// Where a member or a router stands.
+    Region
+}
+name! {
+    /// A word that policies ask for, such as `eu` or `hipaa`.
+    Label
+}

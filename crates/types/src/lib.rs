@@ -14,7 +14,9 @@ mod units;
 pub use adapter::AdapterId;
 pub use endpoint::{AddressError, Endpoint, EndpointAddress, EngineKind};
 pub use entitlement::Priority;
-pub use ids::{EndpointId, ModelName, ObjectiveName, PoolName, Slot, TenantName};
+pub use ids::{
+    EndpointId, Label, MemberName, ModelName, ObjectiveName, PoolName, Region, Slot, TenantName,
+};
 pub use metrics::{EndpointMetrics, LoraMetrics};
 pub use standing::{Saturation, Standing};
 pub use time::Timestamp;

@@ -47,7 +47,6 @@ fn is_free(port: u16) -> bool {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -12,6 +12,7 @@ const PREFIX: &str = "wicketgate-";
 /// Lowest layer first; a crate may depend on what stands before it.
 const LAYERS: &[&str] = &[
     "types",
+    "tls",
     "prefix",
     "sched",
     "flow",
@@ -57,7 +58,7 @@ const ONLY_IN: [(&str, &[&str]); 12] = [
     ("ureq", &["cloudwatch"]),
     ("kube", &["kube"]),
     ("k8s-openapi", &["kube"]),
-    ("rustls", &["proxy", "extproc", "global", "cloudwatch", "otlp", "kube"]),
+    ("rustls", &["tls", "proxy", "extproc", "global", "cloudwatch", "otlp", "kube"]),
 ];
 
 /// Libraries that bring async or I/O.

@@ -8,8 +8,9 @@ use config::{GlobalDocument, MutualTls, OutageMode, SecretSource, Store};
 use fleet::lease::Outage;
 use gateway::{Clusters, Gateway, Keys, Policy};
 use global::{LeaseSettings, Listener, RedisStore, StoreSettings, Suspicions};
-use proxy::{Fetcher, KeysFetcher, Options, Phase, Server, UpstreamFiles, UpstreamTls, listen};
+use proxy::{Fetcher, KeysFetcher, Options, Phase, Server, UpstreamTls, listen};
 use telemetry::{BuildInfo, Metrics, clock};
+use tls::ClientFiles;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{oneshot, watch};
 
@@ -19,7 +20,6 @@ use crate::shutdown::{self, Signals};
 use crate::traces;
 
 /// How often certificates towards members are looked at.
-const CERTIFICATES: Duration = Duration::from_secs(2);
 /// Longest time for the goodbye to the store.
 const GOODBYE: Duration = Duration::from_secs(1);
 
@@ -80,7 +80,7 @@ async fn route(flags: Flags, document: GlobalDocument) -> anyhow::Result<()> {
         tokio::task::spawn_local(global::probe(gateway.clone(), fetcher, suspected)),
         tokio::task::spawn_local(global::tick(gateway.clone())),
         tokio::task::spawn_local(gateway::keep_keys(gateway.clone(), KeysFetcher)),
-        tokio::task::spawn_local(watch_certificates(tls)),
+        tokio::task::spawn_local(follow(tls)),
         tokio::task::spawn_local(gateway::watch_cluster(gateway.clone())),
         tokio::task::spawn_local(shutdown::on_signal(stop, gateway.clone(), phase)),
     ];
@@ -104,12 +104,13 @@ fn upstream_tls(document: &GlobalDocument) -> anyhow::Result<Option<UpstreamTls>
     if !global.members.iter().any(|member| member.url.is_tls()) {
         return Ok(None);
     }
-    let files = global.member_tls.as_ref().map(|files: &MutualTls| UpstreamFiles {
+    let files = global.member_tls.as_ref().map(|files: &MutualTls| ClientFiles {
         ca: Some(files.ca_file.clone()),
         own: Some((files.cert_file.clone(), files.key_file.clone())),
-        server_name: files.server_name.clone(),
+        protocols: &[],
     });
-    let tls = UpstreamTls::load(files.unwrap_or_default());
+    let name = global.member_tls.as_ref().and_then(|files| files.server_name.clone());
+    let tls = UpstreamTls::load(files.unwrap_or_default(), name);
     Ok(Some(tls.context("the certificates of `memberTls` cannot be used")?))
 }
 
@@ -146,28 +147,8 @@ fn secret(source: &SecretSource) -> anyhow::Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// Takes new certificates towards members into use.
-async fn watch_certificates(tls: Option<UpstreamTls>) {
-    let Some(tls) = tls else { return };
-    let mut failed = false;
-    loop {
-        tokio::time::sleep(CERTIFICATES).await;
-        match tls.reload() {
-            Ok(changed) => {
-                failed = false;
-                if changed {
-                    tracing::info!("certificates towards members reloaded");
-                }
-            }
-            Err(error) => {
-                if !std::mem::replace(&mut failed, true) {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::error!(
-                        error,
-                        "new certificates towards members are not usable; the old ones stay"
-                    );
-                }
-            }
-        }
+async fn follow(tls: Option<UpstreamTls>) {
+    if let Some(tls) = tls {
+        tls.follow().await;
     }
 }

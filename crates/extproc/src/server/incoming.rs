@@ -15,7 +15,7 @@ use tokio_rustls::server::TlsStream;
 use tokio_stream::Stream;
 use tonic::transport::server::Connected;
 
-use crate::tls::Tls;
+use tls::Server;
 
 /// How long a handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -27,14 +27,14 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Accepted connections, ready to speak HTTP/2.
 pub(super) struct Incoming {
     listener: TcpListener,
-    tls: Option<Arc<Tls>>,
+    tls: Option<Arc<Server>>,
     /// Dropped, and so ended, with the listener.
     handshakes: JoinSet<Option<TlsStream<TcpStream>>>,
     pause: Option<Pin<Box<Sleep>>>,
 }
 
 impl Incoming {
-    pub(super) fn new(listener: TcpListener, tls: Option<Arc<Tls>>) -> Self {
+    pub(super) fn new(listener: TcpListener, tls: Option<Arc<Server>>) -> Self {
         Self { listener, tls, handshakes: JoinSet::new(), pause: None }
     }
 

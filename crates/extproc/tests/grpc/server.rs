@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use gateway::{Gateway, Policy};
 use telemetry::{AccessLog, BuildInfo, Metrics, Target};
+use tls::ServerFiles;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
-use wicketgate_extproc::{
-    Listeners, Phase, Picker, ServeError, Settings, TlsSettings, listen, serve,
-};
+use wicketgate_extproc::{Listeners, Phase, Picker, ServeError, Settings, listen, serve};
 
 /// Longest that a test waits for anything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -43,7 +42,7 @@ pub(crate) fn gateway(more: &str) -> Arc<Gateway> {
 }
 
 impl Server {
-    pub(crate) async fn start(more: &str, tls: Option<TlsSettings>) -> Self {
+    pub(crate) async fn start(more: &str, tls: Option<ServerFiles>) -> Self {
         let gateway = gateway(more);
         let picker = Picker::new(gateway.clone(), Settings::default());
         let any = SocketAddr::from(([127, 0, 0, 1], 0));

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use rcgen::{CertificateParams, Issuer, KeyPair};
+use tls::{ClientCertificates, Identity, ServerFiles};
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
-use wicketgate_extproc::{Identity, TlsSettings};
+use wicketgate_extproc::PROTOCOLS;
 
 use crate::client::check;
 use crate::server::Server;
@@ -39,6 +40,10 @@ fn write(folder: &Path, (cert, key): &(String, String)) -> Identity {
     identity
 }
 
+fn files(identity: Identity, clients: ClientCertificates) -> ServerFiles {
+    ServerFiles { identity, clients, protocols: PROTOCOLS }
+}
+
 async fn connect(
     server: &Server,
     config: ClientTlsConfig,
@@ -57,7 +62,7 @@ async fn a_client_that_verifies_is_served_and_one_without_tls_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let authority = Authority::new();
     let identity = write(folder.path(), &authority.sign("epp.test"));
-    let server = Server::start("", Some(TlsSettings { identity, client_ca: None })).await;
+    let server = Server::start("", Some(files(identity, ClientCertificates::NotAsked))).await;
     let channel = connect(&server, trusting(&authority)).await.unwrap();
     assert!(check(channel, "").await.is_ok());
     assert!(connect(&server, trusting(&Authority::new())).await.is_err(), "another authority");
@@ -72,7 +77,7 @@ async fn a_changed_certificate_is_shown_to_the_next_connection() {
     let folder = tempfile::tempdir().unwrap();
     let (old, new) = (Authority::new(), Authority::new());
     let identity = write(folder.path(), &old.sign("epp.test"));
-    let server = Server::start("", Some(TlsSettings { identity, client_ca: None })).await;
+    let server = Server::start("", Some(files(identity, ClientCertificates::NotAsked))).await;
     let kept = connect(&server, trusting(&old)).await.unwrap();
     write(folder.path(), &new.sign("epp.test"));
     let waiting = async {
@@ -91,8 +96,8 @@ async fn with_client_authorities_only_their_clients_are_served() {
     let identity = write(folder.path(), &ours.sign("epp.test"));
     let client_ca = folder.path().join("clients.pem");
     std::fs::write(&client_ca, &theirs.pem).unwrap();
-    let settings = TlsSettings { identity, client_ca: Some(client_ca) };
-    let server = Server::start("", Some(settings)).await;
+    let files = files(identity, ClientCertificates::Required(client_ca));
+    let server = Server::start("", Some(files)).await;
     let with = |authority: &Authority| {
         let (cert, key) = authority.sign("envoy.test");
         trusting(&ours).identity(tonic::transport::Identity::from_pem(cert, key))

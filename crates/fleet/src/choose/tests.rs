@@ -6,10 +6,10 @@ use types::{ModelName, Ratio};
 
 use super::*;
 use crate::heartbeat::{Adapter, Heartbeat, ModelLoad};
-use crate::member::{Label, Labels};
 use crate::outcome::Outcome;
 use crate::shaping::PriceSheet;
 use crate::sketch::Sketch;
+use crate::{Label, Labels};
 
 const MODEL: &str = "llama";
 
