@@ -14,6 +14,7 @@ mod children;
 mod clock;
 mod disk;
 mod docs;
+mod libtest;
 mod parts;
 mod prometheus;
 mod report;

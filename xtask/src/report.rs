@@ -1,7 +1,7 @@
 //! What the parts found, and the line that adds it up.
 
 use std::fmt;
-use std::ops::AddAssign;
+use std::ops::{Add, AddAssign};
 use std::time::Duration;
 
 /// Tests and checks counted by outcome.
@@ -27,6 +27,15 @@ impl Tally {
 
     pub(crate) fn of(passed: bool) -> Self {
         if passed { Self::pass() } else { Self::fail() }
+    }
+}
+
+impl Add for Tally {
+    type Output = Self;
+
+    fn add(mut self, other: Self) -> Self {
+        self += other;
+        self
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) enum Show {
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub success: bool,
+    /// It printed nothing for so long that it was ended.
+    pub has_hung: bool,
     /// Both outputs, line by line as they came.
     pub output: String,
 }
@@ -82,7 +84,7 @@ fn run_within(
             for line in last_lines(&output, 5) {
                 println!("    {line}");
             }
-            return Ok(Finished { success: false, output });
+            return Ok(Finished { success: false, has_hung: true, output });
         }
         // Lines that come but are not shown do not count as a sign of life.
         let patience = QUIET_LIMIT.saturating_sub(last_shown.elapsed());
@@ -114,7 +116,7 @@ fn run_within(
         }
     }
     let status = group.child.wait().with_context(|| format!("cannot wait for {label}"))?;
-    Ok(Finished { success: status.success(), output })
+    Ok(Finished { success: status.success(), has_hung: false, output })
 }
 
 fn last_lines(output: &str, count: usize) -> Vec<&str> {
@@ -165,7 +167,7 @@ mod tests {
         shell.args(["-c", "echo begun; exec tail -f /dev/null"]);
         let limit = Duration::from_millis(200);
         let finished = run_within("sh", &mut shell, None, Show::None, limit).expect("a shell");
-        assert!(!finished.success);
+        assert!(!finished.success && finished.has_hung);
         assert_eq!(finished.output, "begun\n");
     }
 

@@ -1,13 +1,13 @@
 //! The parts that are cargo's own: formatting, lints, the build, and the Rust tests.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
 
+use crate::libtest::Tests;
 use crate::report::{Outcome, Tally};
 use crate::run::{Show, run};
-use crate::totals;
 use crate::workspace::Workspace;
 
 /// All workspaces.
@@ -72,23 +72,15 @@ pub(crate) fn build(workspace: &Workspace) -> Result<Outcome> {
 }
 
 pub(crate) fn tests(workspace: &Workspace) -> Result<Outcome> {
-    let mut command = workspace.cargo();
-    command.args(["test", "--workspace", "--locked", "--no-fail-fast"]);
-    // A golden file that differs is a failure here, never a file to accept later.
-    command.env("INSTA_UPDATE", "no");
-    let log = workspace.logs()?.join("tests.log");
-    let finished = run("cargo test", &mut command, Some(log.clone()), Show::Except(is_noise))?;
-    let mut tally = totals::libtest(&finished.output);
-    if !finished.success && tally.failed == 0 {
-        tally += Tally::fail(); // it did not compile, or a test binary died
+    Tests {
+        name: "tests",
+        targets: &[],
+        arguments: &[],
+        filter: None,
+        environment: Vec::new(),
+        show: Show::Except(is_noise),
     }
-    Ok(with_log(Outcome::new(tally), &log))
-}
-
-/// Arguments of `cargo` that run one test target as [`build`] left it. With `--package` instead,
-/// cargo would choose other features for the dependencies and build all of them a second time.
-pub(crate) fn built_test(name: &str) -> [&str; 6] {
-    ["test", "--workspace", "--locked", "--no-fail-fast", "--test", name]
+    .run(workspace)
 }
 
 /// A command that passes or fails as a whole.
@@ -96,13 +88,6 @@ fn one(workspace: &Workspace, name: &str, command: &mut Command) -> Result<Outco
     let log = workspace.logs()?.join(format!("{name}.log"));
     let finished = run(name, command, Some(log), Show::Except(is_noise))?;
     Ok(Outcome::new(Tally::of(finished.success)))
-}
-
-fn with_log(outcome: Outcome, log: &Path) -> Outcome {
-    if outcome.tally.failed == 0 {
-        return outcome;
-    }
-    outcome.note(format!("all output: {}", log.display()))
 }
 
 /// Lines of which there are hundreds and that say that all is well.

@@ -4,12 +4,11 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::cargo;
 use crate::cache::Cache;
+use crate::libtest::Tests;
 use crate::report::{Outcome, Tally};
 use crate::run::{Show, run as run_command};
 use crate::tools::envoy;
-use crate::totals;
 use crate::workspace::Workspace;
 
 /// The examples, each valid as it stands.
@@ -24,17 +23,15 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
         command.arg(workspace.root.join("docs/examples/envoy").join(example));
         tally += Tally::of(run_command(example, &mut command, None, Show::All)?.success);
     }
-    let mut command = workspace.cargo();
-    command
-        .args(cargo::built_test("envoy"))
-        .args(["--", "--ignored", "--test-threads", "2"])
-        .env("WICKETGATE_TEST_ENVOY", binary);
-    let log = workspace.logs()?.join("envoy.log");
-    let finished = run_command("envoy", &mut command, Some(log), Show::All)?;
-    let mut tests = totals::libtest(&finished.output);
-    if !finished.success && tests.failed == 0 {
-        tests += Tally::fail();
+    let mut outcome = Tests {
+        name: "envoy",
+        targets: &["--test", "envoy"],
+        arguments: &["--ignored", "--test-threads", "2"],
+        filter: None,
+        environment: vec![("WICKETGATE_TEST_ENVOY", binary.into())],
+        show: Show::All,
     }
-    tally += tests;
-    Ok(Outcome::new(tally))
+    .run(workspace)?;
+    outcome.tally += tally;
+    Ok(outcome)
 }

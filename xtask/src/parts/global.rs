@@ -3,14 +3,14 @@
 use std::process::Command;
 
 use anyhow::Result;
+use test_ports::free_address;
 
 use crate::children::Server;
+use crate::libtest::Tests;
 use crate::report::{Outcome, Tally};
-use crate::run::{Show, run as run_command};
+use crate::run::Show;
 use crate::tools::debian;
-use crate::totals;
 use crate::workspace::Workspace;
-use test_ports::free_address;
 
 pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     debian::ensure(&[debian::REDIS, debian::IP])?;
@@ -21,24 +21,27 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     redis.args(["--port", &port.to_string(), "--save", "", "--dir", "/tmp"]);
     let _redis = Server::start("redis-server", log, &mut redis)?;
     let address = format!("redis://127.0.0.1:{port}/0");
-    let mut tally = Tally::default();
-    for (name, target, filter) in [
+    let mut whole = Outcome::new(Tally::default());
+    for (name, targets, filter) in [
         ("global", ["--test", "global"].as_slice(), None),
         // Only these: other crates keep measurements aside in the same way.
         ("global-store", &["--lib"], Some("store::tests::")),
     ] {
-        let mut command = workspace.cargo();
-        command.args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(target);
-        // One at a time: they measure rates and silences.
-        command.args(["--", "--ignored", "--test-threads", "1"]).args(filter);
-        command.env("WICKETGATE_TEST_REDIS", &address);
-        let log = workspace.logs()?.join(format!("{name}.log"));
-        let finished = run_command(name, &mut command, Some(log), Show::All)?;
-        let mut tests = totals::libtest(&finished.output);
-        if tests.passed == 0 || !finished.success && tests.failed == 0 {
-            tests += Tally::fail();
+        let mut outcome = Tests {
+            name,
+            targets,
+            // One at a time: they measure rates and silences.
+            arguments: &["--ignored", "--test-threads", "1"],
+            filter,
+            environment: vec![("WICKETGATE_TEST_REDIS", address.clone().into())],
+            show: Show::All,
         }
-        tally += tests;
+        .run(workspace)?;
+        if outcome.tally.passed == 0 {
+            outcome.tally += Tally::fail();
+        }
+        whole.tally += outcome.tally;
+        whole.notes.extend(outcome.notes);
     }
-    Ok(Outcome::new(tally))
+    Ok(whole)
 }

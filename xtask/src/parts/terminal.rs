@@ -2,22 +2,21 @@
 
 use anyhow::Result;
 
-use super::cargo;
-use crate::report::{Outcome, Tally};
-use crate::run::{Show, run as run_command};
+use crate::libtest::Tests;
+use crate::report::Outcome;
+use crate::run::Show;
 use crate::tools::debian;
-use crate::totals;
 use crate::workspace::Workspace;
 
 pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
     debian::ensure(&[debian::TMUX, debian::PS])?;
-    let mut command = workspace.cargo();
-    command.args(cargo::built_test("terminal")).args(["--", "--ignored", "--test-threads", "2"]);
-    let log = workspace.logs()?.join("terminal.log");
-    let finished = run_command("terminal", &mut command, Some(log), Show::All)?;
-    let mut tally = totals::libtest(&finished.output);
-    if !finished.success && tally.failed == 0 {
-        tally += Tally::fail();
+    Tests {
+        name: "terminal",
+        targets: &["--test", "terminal"],
+        arguments: &["--ignored", "--test-threads", "2"],
+        filter: None,
+        environment: Vec::new(),
+        show: Show::All,
     }
-    Ok(Outcome::new(tally))
+    .run(workspace)
 }
