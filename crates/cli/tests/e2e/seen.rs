@@ -81,7 +81,12 @@ async fn reports_in_the_embedded_metric_format_are_lines_of_their_own() {
         let name = metric["Name"].as_str().unwrap();
         assert!(line[name].is_number(), "{name} in {line}");
     }
-    assert!(gateway.metric("wicketgate_cloudwatch_reports_total", &[]).await >= 1.0);
+    // The line is there a moment before it is counted.
+    gateway
+        .until("the report is counted", async || {
+            gateway.metric("wicketgate_cloudwatch_reports_total", &[]).await >= 1.0
+        })
+        .await;
     assert_eq!(gateway.metric("wicketgate_cloudwatch_failures_total", &[]).await, 0.0);
 }
 
