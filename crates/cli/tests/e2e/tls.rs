@@ -120,7 +120,7 @@ async fn a_new_certificate_takes_force_without_a_failed_handshake() {
 
     // Broken first: the old one stays, and the log says so.
     std::fs::write(folder.path().join("cert.pem"), "-----BEGIN CERTIFICATE-----\nno\n").unwrap();
-    gateway.said("the new certificate is not usable; the old one stays").await;
+    gateway.said("new certificates are not usable; the old ones stay").await;
     assert!(connect(to, std::slice::from_ref(&old), &[]).await.is_ok());
 
     let new = certificate(folder.path());
