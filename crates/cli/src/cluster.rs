@@ -4,9 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Context;
-use config::{Document, Finding, Spec};
+use config::{ApiGroup, Document, Finding, Spec};
 use gateway::Gateway;
-use wicketgate_kube::{Cluster, connect, discover, is_inside_cluster};
+use telemetry::Metrics;
+use tokio::task::{AbortHandle, spawn_local};
+use wicketgate_kube::{
+    Cluster, Latest, ResourceName, connect, discover, follow, is_inside_cluster,
+};
 
 /// Flags that say where pods are.
 #[derive(Clone, Debug, clap::Args)]
@@ -18,6 +22,39 @@ pub(crate) struct ClusterFlags {
     /// Namespace of the pods [default: the document's, else our pod's or the kubeconfig's]
     #[arg(long, value_name = "NAME", env = "WICKETGATE_NAMESPACE")]
     namespace: Option<String>,
+
+    /// The document is this InferenceGatewayConfig of the cluster; read again when it changes. ConfigMaps of its
+    /// namespace add pickers (`configMapRef`) and LoRA adapters
+    #[arg(
+        long,
+        value_name = "[NAMESPACE/]NAME",
+        env = "WICKETGATE_RESOURCE",
+        conflicts_with = "file"
+    )]
+    resource: Option<String>,
+
+    /// API group of that resource
+    #[arg(
+        long,
+        value_name = "GROUP",
+        env = "WICKETGATE_RESOURCE_GROUP",
+        default_value = "wicketgate"
+    )]
+    resource_group: GroupName,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum GroupName {
+    /// gateway.wicketgate.dev
+    Wicketgate,
+    /// inference.sagemaker.aws.amazon.com
+    Aws,
+}
+
+/// A document that comes from a resource, and what keeps it new.
+pub(crate) struct Resource {
+    pub(crate) latest: Latest,
+    pub(crate) following: AbortHandle,
 }
 
 /// Where pods are looked for.
@@ -27,6 +64,41 @@ pub(crate) struct Pods {
 }
 
 impl ClusterFlags {
+    /// Begins to follow the resource that the flags name, if any, and waits until its first valid document is there.
+    pub(crate) async fn resource(&self, metrics: &Metrics) -> anyhow::Result<Option<Resource>> {
+        let Some(text) = &self.resource else { return Ok(None) };
+        let cluster =
+            connect(self.kubeconfig.as_deref()).await.context("cannot read --resource")?;
+        let (namespace, name) = match text.split_once('/') {
+            Some((namespace, name)) => (namespace.to_owned(), name),
+            None => (self.namespace.clone().unwrap_or(cluster.namespace), text.as_str()),
+        };
+        anyhow::ensure!(
+            !namespace.is_empty() && !name.is_empty() && !name.contains('/'),
+            "--resource {text}: write NAME, or NAMESPACE/NAME"
+        );
+        let group = match self.resource_group {
+            GroupName::Wicketgate => ApiGroup::Wicketgate,
+            GroupName::Aws => ApiGroup::Aws,
+        };
+        let resource = ResourceName { group, namespace, name: name.to_owned() };
+        let (mut latest, keep) = follow(cluster.client, resource, metrics.clone());
+        let following = spawn_local(keep).abort_handle();
+        loop {
+            latest.changed().await.context("the resource is no longer followed")?;
+            match latest.borrow_and_update().as_deref() {
+                Some(Ok(_)) => break,
+                Some(Err(error)) => {
+                    tracing::error!(
+                        "the resource is no valid document; waiting for another\n{error}"
+                    );
+                }
+                None => {}
+            }
+        }
+        Ok(Some(Resource { latest, following }))
+    }
+
     /// `None`: there is no cluster, and selectors mean nothing.
     pub(crate) async fn pods(&self, document: &Document) -> anyhow::Result<Option<Pods>> {
         if self.kubeconfig.is_none() && !is_inside_cluster() {

@@ -164,6 +164,7 @@ impl Args {
             admin: self.admin,
             access_log: self.access_log.clone(),
             picker: self.picker(),
+            resource: None,
         }
     }
 
@@ -224,17 +225,21 @@ impl Tls {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     telemetry::logging::init(&args.log, args.log_json)?;
-    let document = args.flags().document()?;
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if let Some(workers) = args.workers {
         builder.worker_threads(workers.max(1));
     }
     let runtime = builder.enable_all().build()?;
     // Administration, scrapes and reloads stay on this thread; proxies are served on the others.
-    tokio::task::LocalSet::new().block_on(&runtime, serve(args, document))
+    tokio::task::LocalSet::new().block_on(&runtime, serve(args))
 }
 
-async fn serve(args: Args, document: Document) -> anyhow::Result<()> {
+async fn serve(args: Args) -> anyhow::Result<()> {
+    let metrics = Metrics::new(BuildInfo { version: env!("CARGO_PKG_VERSION"), revision: "" });
+    let resource = args.cluster.resource(&metrics).await?;
+    let mut flags = args.flags();
+    flags.resource = resource.as_ref().map(|resource| resource.latest.clone());
+    let document = flags.document()?;
     let pods = args.cluster.pods(&document).await?;
     for warning in &document.warnings {
         if pods.is_none() || holds_in_cluster(warning) {
@@ -248,7 +253,6 @@ async fn serve(args: Args, document: Document) -> anyhow::Result<()> {
         );
     }
     let keys = Keys::load(&document.spec, None)?;
-    let metrics = Metrics::new(BuildInfo { version: env!("CARGO_PKG_VERSION"), revision: "" });
     let access_log = open_access_log(&document, &metrics)?;
     let recorder = open_recording(args.record.as_ref(), &document, &metrics)?;
     let listen =
@@ -293,8 +297,7 @@ async fn serve(args: Args, document: Document) -> anyhow::Result<()> {
         tokio::task::spawn_local(translate(phase_seen, extproc_phase)),
     ];
     let following = pods.map(|pods| tokio::task::spawn_local(pods.follow(gateway.clone())));
-    let reloading =
-        tokio::task::spawn_local(reload::on_change(hangup, gateway.clone(), args.flags()));
+    let reloading = tokio::task::spawn_local(reload::on_change(hangup, gateway.clone(), flags));
     let served =
         tokio::spawn(extproc::serve(Arc::clone(&picker), listeners, extproc_phase_seen)).await;
     if let Some(sharing) = sharing {
@@ -303,6 +306,9 @@ async fn serve(args: Args, document: Document) -> anyhow::Result<()> {
     reloading.abort();
     for task in tasks.iter().chain(&following) {
         task.abort();
+    }
+    if let Some(resource) = resource {
+        resource.following.abort();
     }
     served.context("serving proxies ended unexpectedly")??;
     drop(exporter);

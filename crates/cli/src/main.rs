@@ -5,6 +5,7 @@ mod bench;
 mod check;
 mod cloud_watch;
 mod cluster;
+mod controller;
 mod demo;
 mod epp;
 mod explain;
@@ -65,6 +66,8 @@ enum Command {
     Epp(epp::Args),
     /// One endpoint over the gateways of many clusters
     Global(global::Args),
+    /// Makes gateways of a cluster's InferenceGatewayConfigs, and tells how they are
+    Controller(controller::Args),
     /// Say where a document is wrong, and how to mend it
     Check(check::Args),
     /// Which endpoint a request would get, every score, and the age of every signal
@@ -92,6 +95,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args),
         Command::Epp(args) => epp::run(args),
         Command::Global(args) => global::run(args),
+        Command::Controller(args) => controller::run(args),
         Command::Check(args) => return check::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Rollout(args) => rollout::run(&args),

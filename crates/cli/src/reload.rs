@@ -10,6 +10,7 @@ use telemetry::clock;
 use telemetry::metrics::labels::Reload;
 use tokio::signal::unix::Signal;
 use tokio::sync::mpsc;
+use wicketgate_kube::Latest;
 
 use crate::settings::Flags;
 
@@ -27,16 +28,29 @@ pub(crate) async fn on_change(
         Some(file) => Some(watch(file, changed.clone())?),
         None => None,
     };
+    let mut resource = flags.resource.clone();
     loop {
         tokio::select! {
             Some(()) = changes.recv() => {
                 tokio::time::sleep(SETTLE).await;
                 let _ = changes.try_recv();
             }
+            () = changed_resource(&mut resource) => {}
             _ = hangup.recv() => {}
         }
         reload(&gateway, &flags);
     }
+}
+
+/// Ends when the resource that the document comes from has changed; never without one.
+async fn changed_resource(latest: &mut Option<Latest>) {
+    if let Some(latest) = latest
+        && latest.changed().await.is_ok()
+    {
+        latest.mark_unchanged();
+        return;
+    }
+    std::future::pending().await
 }
 
 fn reload(gateway: &Arc<Gateway>, flags: &Flags) {

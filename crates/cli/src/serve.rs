@@ -73,13 +73,16 @@ enum PolicyName {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     telemetry::logging::init(&args.log, args.log_json)?;
-    let document = args.flags.document()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = tokio::task::LocalSet::new();
-    local.block_on(&runtime, serve(args, document))
+    local.block_on(&runtime, serve(args))
 }
 
-async fn serve(args: Args, document: Document) -> anyhow::Result<()> {
+async fn serve(mut args: Args) -> anyhow::Result<()> {
+    let metrics = Metrics::new(BuildInfo { version: env!("CARGO_PKG_VERSION"), revision: "" });
+    let resource = args.cluster.resource(&metrics).await?;
+    args.flags.resource = resource.as_ref().map(|resource| resource.latest.clone());
+    let document = args.flags.document()?;
     let pods = args.cluster.pods(&document).await?;
     for warning in &document.warnings {
         if pods.is_none() || holds_in_cluster(warning) {
@@ -87,7 +90,6 @@ async fn serve(args: Args, document: Document) -> anyhow::Result<()> {
         }
     }
     let keys = Keys::load(&document.spec, None)?;
-    let metrics = Metrics::new(BuildInfo { version: env!("CARGO_PKG_VERSION"), revision: "" });
     let access_log = open_access_log(&document, &metrics)?;
     let recorder = open_recording(args.record.as_ref(), &document, &metrics)?;
     let policy = match args.policy {
@@ -151,6 +153,7 @@ async fn serve(args: Args, document: Document) -> anyhow::Result<()> {
     .into_iter()
     .chain(reporting.map(|task| task.abort_handle()))
     .chain(following)
+    .chain(resource.map(|resource| resource.following))
     {
         task.abort();
     }

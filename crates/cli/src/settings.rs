@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use config::{AccessLogTarget, Document, EndpointSpec, Overrides, PickerConfig};
+use wicketgate_kube::Latest;
 
 /// Flags that say what to serve and where. Each is also a `WICKETGATE_…` variable.
 #[derive(Clone, Debug, clap::Args)]
@@ -37,6 +38,10 @@ pub(crate) struct Flags {
     /// The picker of every pool, instead of what the document says.
     #[arg(skip)]
     pub(crate) picker: Option<PickerSource>,
+
+    /// The document of a resource in a cluster, instead of a file.
+    #[arg(skip)]
+    pub(crate) resource: Option<Latest>,
 }
 
 /// Where an `EndpointPickerConfig` comes from.
@@ -67,18 +72,27 @@ pub(crate) fn access_log(text: &str) -> Result<AccessLogTarget, String> {
     })
 }
 
+fn of_resource(latest: &Latest) -> anyhow::Result<Document> {
+    match latest.borrow().as_deref() {
+        Some(Ok(document)) => Ok(document.clone()),
+        Some(Err(error)) => Err(anyhow::anyhow!("{error}")),
+        None => anyhow::bail!("the resource was not read yet"),
+    }
+}
+
 impl Flags {
     /// The document in force now: the file, if there is one, under what the flags say.
     pub(crate) fn document(&self) -> anyhow::Result<Document> {
-        let mut document = match &self.file {
-            Some(file) => config::load(file)
+        let mut document = match (&self.resource, &self.file) {
+            (Some(latest), _) => of_resource(latest)?,
+            (None, Some(file)) => config::load(file)
                 .map_err(|errors| anyhow::anyhow!("{}\n{errors}", file.display()))?,
-            None if self.endpoints.is_empty() => {
+            (None, None) if self.endpoints.is_empty() => {
                 anyhow::bail!(
                     "nothing to serve: name model servers (--endpoint http://HOST:PORT, repeatable) or a document (-f FILE)"
                 )
             }
-            None => config::from_flags(&self.endpoints, self.listen, self.admin)
+            (None, None) => config::from_flags(&self.endpoints, self.listen, self.admin)
                 .map_err(|errors| anyhow::anyhow!("{errors}"))?,
         };
         document.apply(&self.overrides()?);

@@ -21,6 +21,14 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
         })
     }
+
+    /// Waits for either.
+    pub(crate) async fn first(mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
 }
 
 /// Waits for the signal to stop, then goes through the phases. A second signal ends at once.

@@ -19,7 +19,7 @@ pub struct Document {
 }
 
 /// Whose rules a document follows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ApiGroup {
     /// `gateway.wicketgate.dev`: AWS's fields, some of them optional, and ours.
     Wicketgate,

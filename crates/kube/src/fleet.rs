@@ -28,7 +28,7 @@ pub(crate) struct Target {
 ///
 /// A change of one pod costs what its own pools cost, not what all do: pools are found by one of their
 /// labels, and each list of endpoints is kept until one of its pods changes.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Fleet {
     pods: HashMap<Arc<str>, PodView>,
     targets: Vec<Chosen>,
@@ -38,6 +38,16 @@ pub(crate) struct Fleet {
     any_label: Vec<usize>,
 }
 
+/// How many pods a target has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// That match, whether or not they take requests.
+    pub pods: usize,
+    /// That take requests.
+    pub endpoints: usize,
+}
+
+#[derive(Debug)]
 struct Chosen {
     target: Target,
     /// Names of the pods that match, whether or not they take requests.
@@ -91,10 +101,44 @@ impl Fleet {
 
     /// A pod is there, or changed. Whether some pool changed.
     pub(crate) fn apply(&mut self, pod: PodView) -> bool {
+        let touched = self.put(pod);
+        self.list_all_anew(touched)
+    }
+
+    /// A pod is gone. Whether some pool changed.
+    pub(crate) fn remove(&mut self, name: &str) -> bool {
+        let touched = self.take(name);
+        self.list_all_anew(touched)
+    }
+
+    /// As [`Self::apply`] and, for `None`, [`Self::remove`]: which targets have another pod now, or one that changed.
+    pub(crate) fn change(&mut self, name: &str, pod: Option<PodView>) -> BTreeSet<usize> {
+        let touched = match pod {
+            Some(pod) => self.put(pod),
+            None => self.take(name),
+        };
+        touched.iter().for_each(|at| self.list_anew(*at));
+        touched
+    }
+
+    /// How the target at this place of the list stands.
+    pub(crate) fn standing(&self, at: usize) -> Standing {
+        let Some(Chosen { pods, found, .. }) = self.targets.get(at) else {
+            return Standing::default();
+        };
+        Standing { pods: pods.len(), endpoints: found.len() }
+    }
+
+    /// Pods that are known, whether or not they belong to a target.
+    pub(crate) fn pods(&self) -> usize {
+        self.pods.len()
+    }
+
+    fn put(&mut self, pod: PodView) -> BTreeSet<usize> {
         let name = pod.name.clone();
         let before = self.pods.get(&name);
         if before == Some(&pod) {
-            return false;
+            return BTreeSet::new();
         }
         let mut touched: BTreeSet<usize> =
             before.map(|pod| self.targets_of(pod)).into_iter().flatten().collect();
@@ -106,17 +150,16 @@ impl Fleet {
             touched.insert(at);
         }
         self.pods.insert(name, pod);
-        self.list_all_anew(touched)
+        touched
     }
 
-    /// A pod is gone. Whether some pool changed.
-    pub(crate) fn remove(&mut self, name: &str) -> bool {
-        let Some(pod) = self.pods.remove(name) else { return false };
-        let touched = self.targets_of(&pod);
+    fn take(&mut self, name: &str) -> BTreeSet<usize> {
+        let Some(pod) = self.pods.remove(name) else { return BTreeSet::new() };
+        let touched: BTreeSet<usize> = self.targets_of(&pod).into_iter().collect();
         for at in &touched {
             self.targets[*at].pods.remove(name);
         }
-        self.list_all_anew(touched)
+        touched
     }
 
     /// The endpoints of each pool, in the order of their pods' names.

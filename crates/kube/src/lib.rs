@@ -5,12 +5,18 @@
 //! where they came from.
 
 mod client;
+mod controller;
 pub mod crd;
 mod discovery;
+mod document;
 mod fleet;
 mod pod;
+mod resource;
 mod selector;
 mod watching;
 
 pub use client::{Cluster, ConnectError, connect, is_inside_cluster};
+pub use controller::{ControllerSettings, Images, LostLease, Timing, control};
 pub use discovery::discover;
+pub use document::DocumentError;
+pub use resource::{Latest, ResourceName, follow};

@@ -28,7 +28,22 @@ where
     K::DynamicType: Default,
 {
     let kind = K::kind(&K::DynamicType::default()).into_owned();
-    let config = watcher::Config::default().timeout(WATCH_SECONDS);
+    watch_those(api, watcher::Config::default(), kind, metrics)
+}
+
+/// The same of objects that a selector chooses, also of kinds that are known at run time only.
+///
+/// * `kind`: what the log calls them.
+pub(crate) fn watch_those<K>(
+    api: Api<K>,
+    selected: watcher::Config,
+    kind: String,
+    metrics: Metrics,
+) -> impl Stream<Item = Event<K>> + Send
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
+    let config = selected.timeout(WATCH_SECONDS);
     let mut is_failing = false;
     watch_api(api, config).backoff(Pauses::default()).filter_map(move |event| {
         let event = match event {

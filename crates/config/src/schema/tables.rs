@@ -229,6 +229,8 @@ static POD_DEFAULTS: Section = Section {
         Field::aws("annotations", Kind::Opaque, "As in a pod."),
         Field::aws("env", Kind::Opaque, "As in a pod."),
         Field::aws("envFrom", Kind::Opaque, "As in a pod."),
+        Field::ours("volumes", Kind::Opaque, "As in a pod: certificates, keys."),
+        Field::ours("volumeMounts", Kind::Opaque, "As in a container."),
     ],
 };
 

@@ -1,0 +1,168 @@
+//! What is due, and when: each key once, failures later and later.
+//!
+//! Pure: time and chance are arguments.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::time::Duration;
+
+use types::Timestamp;
+
+/// Pause after the first failure; twice as long after each further one.
+const PAUSE_MIN: Duration = Duration::from_millis(500);
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// How much of a key's work is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Extent {
+    /// Only the status can have changed.
+    Status,
+    Whole,
+}
+
+#[derive(Debug)]
+pub(crate) struct Queue<K> {
+    entries: HashMap<K, Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// `None`: nothing is due.
+    due: Option<(Timestamp, Extent)>,
+    is_running: bool,
+    failures: u32,
+}
+
+impl<K> Default for Queue<K> {
+    fn default() -> Self {
+        Self { entries: HashMap::new() }
+    }
+}
+
+impl<K: Clone + Eq + Hash + Ord> Queue<K> {
+    /// Makes a key due now. One that failed waits for its pause all the same, unless its whole is asked for.
+    pub(crate) fn add(&mut self, key: K, extent: Extent, now: Timestamp) {
+        let entry =
+            self.entries.entry(key).or_insert(Entry { due: None, is_running: false, failures: 0 });
+        entry.due = Some(match entry.due {
+            None => (now, extent),
+            Some((at, before)) if extent == Extent::Status => (at, before.max(extent)),
+            Some((at, _)) => (at.min(now), Extent::Whole),
+        });
+    }
+
+    /// A key that is due and not being worked on.
+    pub(crate) fn take(&mut self, now: Timestamp) -> Option<(K, Extent)> {
+        let due = |entry: &Entry| entry.due.filter(|(at, _)| *at <= now && !entry.is_running);
+        let entries = self.entries.iter().filter_map(|(key, entry)| Some((due(entry)?, key)));
+        let ((_, extent), key) = entries.min_by_key(|((at, _), key)| (*at, *key))?;
+        let key = key.clone();
+        let entry = self.entries.get_mut(&key)?;
+        entry.due = None;
+        entry.is_running = true;
+        Some((key, extent))
+    }
+
+    pub(crate) fn succeeded(&mut self, key: &K) {
+        if let Some(entry) = self.entries.get_mut(key) {
+            entry.is_running = false;
+            entry.failures = 0;
+            if entry.due.is_none() {
+                self.entries.remove(key);
+            }
+        }
+    }
+
+    /// * `chance`: 0 to 1; a quarter of the pause hangs on it, so that many keys do not come back in step.
+    ///
+    /// Returns the pause.
+    pub(crate) fn failed(&mut self, key: &K, now: Timestamp, chance: f64) -> Duration {
+        let Some(entry) = self.entries.get_mut(key) else { return Duration::ZERO };
+        entry.is_running = false;
+        let pause = PAUSE_MIN.saturating_mul(1 << entry.failures.min(16)).min(PAUSE_MAX);
+        let pause = pause.mul_f64(0.75 + 0.25 * chance.clamp(0.0, 1.0));
+        entry.failures += 1;
+        entry.due = Some((now + pause, Extent::Whole));
+        pause
+    }
+
+    /// When the next key is due that nobody works on.
+    pub(crate) fn next(&self) -> Option<Timestamp> {
+        let idle = self.entries.values().filter(|entry| !entry.is_running);
+        idle.filter_map(|entry| entry.due).map(|(at, _)| at).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    #[test]
+    fn a_key_that_is_added_often_is_taken_once_with_all_that_is_due() {
+        let mut queue = Queue::default();
+        queue.add("a", Extent::Status, at(0));
+        queue.add("a", Extent::Whole, at(0));
+        queue.add("a", Extent::Status, at(0));
+        assert_eq!(queue.take(at(0)), Some(("a", Extent::Whole)));
+        assert_eq!(queue.take(at(0)), None);
+    }
+
+    #[test]
+    fn what_comes_while_it_is_worked_on_is_done_afterwards() {
+        let mut queue = Queue::default();
+        queue.add("a", Extent::Status, at(0));
+        queue.take(at(0));
+        queue.add("a", Extent::Status, at(1));
+        assert_eq!(queue.take(at(1)), None, "never twice at once");
+        queue.succeeded(&"a");
+        assert_eq!(queue.take(at(1)), Some(("a", Extent::Status)));
+        queue.succeeded(&"a");
+        assert_eq!((queue.take(at(9)), queue.next()), (None, None));
+    }
+
+    #[test]
+    fn failures_come_back_later_and_later_up_to_a_bound() {
+        let mut queue = Queue::default();
+        queue.add("a", Extent::Status, at(0));
+        let (mut now, mut pauses) = (at(0), Vec::new());
+        for _ in 0..12 {
+            assert!(queue.take(now).is_some());
+            pauses.push(queue.failed(&"a", now, 1.0));
+            now = queue.next().unwrap();
+        }
+        assert_eq!(pauses[0], PAUSE_MIN);
+        assert!(pauses.windows(2).all(|pair| pair[0] <= pair[1]));
+        assert_eq!(pauses[11], PAUSE_MAX);
+        queue.take(now);
+        queue.succeeded(&"a");
+        queue.add("a", Extent::Status, now);
+        queue.take(now);
+        assert_eq!(queue.failed(&"a", now, 1.0), PAUSE_MIN, "a success begins anew");
+    }
+
+    #[test]
+    fn news_of_the_whole_end_a_pause_and_a_pods_news_do_not() {
+        let mut queue = Queue::default();
+        queue.add("a", Extent::Whole, at(0));
+        queue.take(at(0));
+        queue.failed(&"a", at(0), 0.0);
+        queue.add("a", Extent::Status, at(1));
+        assert_eq!(queue.take(at(1)), None);
+        queue.add("a", Extent::Whole, at(2));
+        assert_eq!(queue.take(at(2)), Some(("a", Extent::Whole)));
+    }
+
+    #[test]
+    fn who_waits_longest_goes_first() {
+        let mut queue = Queue::default();
+        queue.add("b", Extent::Status, at(1));
+        queue.add("c", Extent::Status, at(0));
+        queue.add("a", Extent::Status, at(1));
+        let order: Vec<_> = std::iter::from_fn(|| queue.take(at(5)).map(|(key, _)| key)).collect();
+        assert_eq!(order, ["c", "a", "b"]);
+    }
+}
