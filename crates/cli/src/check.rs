@@ -1,5 +1,7 @@
 //! `wicketgate check`.
 
+mod migrate;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -10,6 +12,10 @@ pub(crate) struct Args {
     /// The document (InferenceGatewayConfig, EndpointPickerConfig or GlobalInferenceGateway, YAML or JSON)
     #[arg(short = 'f', long = "file", value_name = "FILE", required = true, num_args = 1..)]
     files: Vec<PathBuf>,
+
+    /// Print a document of AWS's group as one of ours that means the same
+    #[arg(long)]
+    migrate: bool,
 }
 
 /// Exit code 0: all documents are valid. 1: one is not, and the output says where and why.
@@ -18,6 +24,20 @@ pub(crate) fn run(args: &Args) -> ExitCode {
     let mut code = ExitCode::SUCCESS;
     for file in &args.files {
         match config::load_any(file) {
+            Ok(AnyDocument::Gateway(document)) if args.migrate => {
+                let text = std::fs::read_to_string(file).map_err(anyhow::Error::from);
+                match text.and_then(|text| migrate::rewritten(&text, &document)) {
+                    Ok(text) => println!("{}", text.trim_end()),
+                    Err(error) => {
+                        eprintln!("{}: error: {error}", file.display());
+                        code = ExitCode::FAILURE;
+                    }
+                }
+            }
+            Ok(AnyDocument::Global(_) | AnyDocument::Picker(_)) if args.migrate => {
+                eprintln!("{}: error: only an {} can be rewritten", file.display(), config::KIND);
+                code = ExitCode::FAILURE;
+            }
             Ok(AnyDocument::Gateway(document)) => {
                 for warning in &document.warnings {
                     eprintln!("{warning}");

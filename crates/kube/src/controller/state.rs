@@ -112,7 +112,7 @@ impl State {
                 let (changed, gone) = self.lists.sort(source, event, name);
                 self.note_complete(source);
                 let mut due = Due::new();
-                for one in changed {
+                if let Some(one) = changed {
                     due.extend(self.put_gateway(&one, group));
                 }
                 for (namespace, name) in gone {
@@ -126,7 +126,7 @@ impl State {
                 let (changed, gone) = self.lists.sort(source, event, name);
                 self.note_complete(source);
                 let mut due = Due::new();
-                for one in changed {
+                if let Some(one) = changed {
                     due.extend(self.put_owned(kind, &one));
                 }
                 for (namespace, name) in gone {
@@ -139,7 +139,7 @@ impl State {
                 let (changed, gone) = self.lists.sort(Source::Pods, event, name);
                 self.note_complete(Source::Pods);
                 let mut due = Due::new();
-                for pod in changed {
+                if let Some(pod) = changed {
                     let (namespace, name) = place(&pod.metadata);
                     let home = self.namespaces.entry(namespace.clone()).or_default();
                     due.extend(home.put_pod(&namespace, &name, Some(pod)));

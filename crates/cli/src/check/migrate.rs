@@ -1,0 +1,102 @@
+//! A document of AWS's group, rewritten to ours: the same gateway, free to use our fields.
+
+use config::{ApiGroup, Document};
+use serde_json::{Map, Value, json};
+
+/// AWS's defaults where ours differ.
+const BODY_BYTES: u64 = 268_435_456;
+const ENGINE: &str = "vllm";
+/// Gives the weights that AWS has where none are written.
+const POLICY: &str = "reference";
+
+/// The rewritten document as YAML. Comments are lost, and what a cluster added is left out.
+///
+/// * `text`: a valid document of AWS's group.
+///
+/// # Errors
+/// It is of another group, or would not mean the same afterwards.
+pub(super) fn rewritten(text: &str, document: &Document) -> anyhow::Result<String> {
+    anyhow::ensure!(
+        document.api_group == ApiGroup::Aws,
+        "it is of our group already: {}",
+        document.api_group.api_version()
+    );
+    let mut object: Value = serde_saphyr::from_str(text)?;
+    object["apiVersion"] = json!(ApiGroup::Wicketgate.api_version());
+    if let Some(object) = object.as_object_mut() {
+        object.remove("status");
+    }
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.retain(|key, _| ["name", "namespace", "labels", "annotations"].contains(&&**key));
+    }
+    let spec = &mut object["spec"];
+    if let Some(bbr) = spec["bbr"].as_object_mut() {
+        or_insert(bbr, "maxRequestBodyBytes", json!(BODY_BYTES));
+    }
+    for scheduler in spec["schedulers"].as_array_mut().into_iter().flatten() {
+        let Some(scheduler) = scheduler.as_object_mut() else { continue };
+        or_insert(scheduler, "engineType", json!(ENGINE));
+        or_insert(scheduler, "policy", json!(POLICY));
+    }
+    let rewritten = serde_saphyr::to_string(&object)?;
+    let read = config::parse(&rewritten, "the rewritten document")
+        .map_err(|errors| anyhow::anyhow!("{errors}"))?;
+    anyhow::ensure!(read.spec == document.spec, "the rewritten document does not mean the same");
+    Ok(rewritten)
+}
+
+fn or_insert(map: &mut Map<String, Value>, key: &str, value: Value) {
+    let entry = map.entry(key).or_insert(Value::Null);
+    if entry.is_null() {
+        *entry = value;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rewrite(text: &str) -> anyhow::Result<String> {
+        rewritten(text, &config::parse(text, "test").unwrap_or_else(|errors| panic!("{errors}")))
+    }
+
+    const SMALL: &str = "\
+apiVersion: inference.sagemaker.aws.amazon.com/v1alpha1
+kind: InferenceGatewayConfig
+metadata: { name: a, namespace: b, uid: x, labels: { c: d } }
+spec:
+  tls: {}
+  bbr: { enabled: true }
+  schedulers:
+    - { name: chat, modelName: m, modelSelector: { matchLabels: { app: m } } }
+    - { name: code, modelName: n, modelSelector: {}, engineType: sglang, weights: { queue: 7 } }
+    - { name: own, modelName: o, modelSelector: {}, configMapRef: { name: own } }
+status: { conditions: [] }
+";
+
+    #[test]
+    fn what_was_a_default_of_awss_is_written_out() {
+        let ours: Value = serde_saphyr::from_str(&rewrite(SMALL).unwrap()).unwrap();
+        assert_eq!(ours["apiVersion"], ApiGroup::Wicketgate.api_version());
+        assert_eq!(ours["spec"]["bbr"]["maxRequestBodyBytes"], BODY_BYTES);
+        assert_eq!(ours["spec"]["schedulers"][0]["engineType"], ENGINE);
+        assert_eq!(ours["spec"]["schedulers"][1]["engineType"], "sglang");
+        assert_eq!(
+            ours["metadata"],
+            json!({ "name": "a", "namespace": "b", "labels": { "c": "d" } })
+        );
+        assert!(ours.get("status").is_none());
+    }
+
+    #[test]
+    fn the_example_of_the_documentation_is_rewritten() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/examples/aws-manifest.yaml");
+        rewrite(&std::fs::read_to_string(path).unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_document_of_ours_is_refused() {
+        let text = SMALL.replace(ApiGroup::Aws.api_version(), ApiGroup::Wicketgate.api_version());
+        assert!(rewrite(&text).unwrap_err().to_string().contains("our group already"));
+    }
+}
