@@ -8,6 +8,7 @@ use config::{ApiGroup, Document, Finding, Spec};
 use gateway::Gateway;
 use telemetry::Metrics;
 use tokio::task::{AbortHandle, spawn_local};
+use wicketgate_kube::gateway_api::{self, Key, Pools};
 use wicketgate_kube::{
     Cluster, Latest, ResourceName, connect, discover, follow, is_inside_cluster,
 };
@@ -20,7 +21,12 @@ pub(crate) struct ClusterFlags {
     kubeconfig: Option<PathBuf>,
 
     /// Namespace of the pods [default: the document's, else our pod's or the kubeconfig's]
-    #[arg(long, value_name = "NAME", env = "WICKETGATE_NAMESPACE")]
+    #[arg(
+        long,
+        visible_alias = "pool-namespace",
+        value_name = "NAME",
+        env = "WICKETGATE_NAMESPACE"
+    )]
     namespace: Option<String>,
 
     /// The document is this InferenceGatewayConfig of the cluster; read again when it changes. ConfigMaps of its
@@ -41,6 +47,16 @@ pub(crate) struct ClusterFlags {
         default_value = "wicketgate"
     )]
     resource_group: GroupName,
+
+    /// InferencePool to serve, with its InferenceObjectives and InferenceModelRewrites; repeatable
+    #[arg(
+        long = "pool",
+        visible_alias = "pool-name",
+        value_name = "[NAMESPACE/]NAME",
+        env = "WICKETGATE_POOLS",
+        value_delimiter = ','
+    )]
+    pools: Vec<Key>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -57,10 +73,11 @@ pub(crate) struct Resource {
     pub(crate) following: AbortHandle,
 }
 
-/// Where pods are looked for.
-pub(crate) struct Pods {
+/// Where pods and resources are looked for.
+pub(crate) struct Sight {
     cluster: Cluster,
     namespace: String,
+    pools: Vec<Key>,
 }
 
 impl ClusterFlags {
@@ -99,33 +116,52 @@ impl ClusterFlags {
         Ok(Some(Resource { latest, following }))
     }
 
+    /// Whether resources say what to serve, so that no document needs to.
+    pub(crate) fn names_pools(&self) -> bool {
+        !self.pools.is_empty()
+    }
+
     /// `None`: there is no cluster, and selectors mean nothing.
-    pub(crate) async fn pods(&self, document: &Document) -> anyhow::Result<Option<Pods>> {
+    pub(crate) async fn pods(&self, document: &Document) -> anyhow::Result<Option<Sight>> {
         if self.kubeconfig.is_none() && !is_inside_cluster() {
+            anyhow::ensure!(
+                !self.names_pools(),
+                "--pool names a resource, but this runs in no cluster: say which one with --kubeconfig FILE"
+            );
             return Ok(None);
         }
         let cluster = match connect(self.kubeconfig.as_deref()).await {
             Ok(cluster) => cluster,
             // A pod without a service account, which needs none so far.
-            Err(_) if self.kubeconfig.is_none() && !selects_pods(&document.spec) => {
+            Err(_)
+                if self.kubeconfig.is_none()
+                    && !self.names_pools()
+                    && !selects_pods(&document.spec) =>
+            {
                 return Ok(None);
             }
             Err(error) => return Err(error).context("cannot look for pods"),
         };
         let namespace = self.namespace.clone().or_else(|| document.namespace.clone());
         let namespace = namespace.unwrap_or_else(|| cluster.namespace.clone());
-        Ok(Some(Pods { cluster, namespace }))
+        Ok(Some(Sight { cluster, namespace, pools: self.pools.clone() }))
     }
 }
 
-impl Pods {
+impl Sight {
     /// Keeps the gateway's endpoints those of the pods, until dropped.
     pub(crate) async fn follow(self, gateway: Arc<Gateway>) {
         tracing::info!(
             namespace = self.namespace,
             "pods are endpoints where a `modelSelector` says so"
         );
-        discover(self.cluster.client, &self.namespace, gateway).await;
+        let client = self.cluster.client;
+        let discovering = discover(client.clone(), &self.namespace, gateway.clone());
+        if self.pools.is_empty() {
+            return discovering.await;
+        }
+        let pools = Pools::new(self.pools, &self.namespace);
+        tokio::join!(discovering, gateway_api::follow(client, pools, gateway));
     }
 }
 

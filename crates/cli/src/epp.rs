@@ -163,6 +163,7 @@ impl Args {
             listen: None,
             admin: self.admin,
             access_log: self.access_log.clone(),
+            may_be_empty: self.cluster.names_pools(),
             picker: self.picker(),
             resource: None,
         }

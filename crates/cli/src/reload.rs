@@ -56,11 +56,11 @@ async fn changed_resource(latest: &mut Option<Latest>) {
 fn reload(gateway: &Arc<Gateway>, flags: &Flags) {
     let metrics = gateway.metrics.gateway();
     match flags.document() {
-        Ok(document) if document.spec == **gateway.spec() => {
+        Ok(document) if document.spec == *gateway.document() => {
             metrics.config_reloads.of(Reload::Unchanged).inc();
         }
         Ok(document) => {
-            for part in needs_restart(&gateway.spec(), &document.spec) {
+            for part in needs_restart(&gateway.document(), &document.spec) {
                 tracing::warn!(part, "this part of the document takes force only with a restart");
             }
             // The keys first: at no moment does the new document hold without them.

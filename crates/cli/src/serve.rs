@@ -71,7 +71,8 @@ enum PolicyName {
     LeastRequest,
 }
 
-pub(crate) fn run(args: Args) -> anyhow::Result<()> {
+pub(crate) fn run(mut args: Args) -> anyhow::Result<()> {
+    args.flags.may_be_empty = args.cluster.names_pools();
     telemetry::logging::init(&args.log, args.log_json)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = tokio::task::LocalSet::new();

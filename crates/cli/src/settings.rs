@@ -1,7 +1,7 @@
 //! From flags, environment and file to one document.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use config::{AccessLogTarget, Document, EndpointSpec, Overrides, PickerConfig};
@@ -34,6 +34,10 @@ pub(crate) struct Flags {
     /// One JSON line for each request: stdout, stderr, off, or a file [default: the document's, else stdout]
     #[arg(long, value_name = "TARGET", env = "WICKETGATE_ACCESS_LOG", value_parser = access_log)]
     pub(crate) access_log: Option<AccessLogTarget>,
+
+    /// Something else says what to serve, so that neither a document nor an endpoint needs to.
+    #[arg(skip)]
+    pub(crate) may_be_empty: bool,
 
     /// The picker of every pool, instead of what the document says.
     #[arg(skip)]
@@ -85,11 +89,12 @@ impl Flags {
     pub(crate) fn document(&self) -> anyhow::Result<Document> {
         let mut document = match (&self.resource, &self.file) {
             (Some(latest), _) => of_resource(latest)?,
-            (None, Some(file)) => config::load(file)
-                .map_err(|errors| anyhow::anyhow!("{}\n{errors}", file.display()))?,
-            (None, None) if self.endpoints.is_empty() => {
+            (None, Some(file)) => {
+                self.load(file).map_err(|errors| anyhow::anyhow!("{}\n{errors}", file.display()))?
+            }
+            (None, None) if self.endpoints.is_empty() && !self.may_be_empty => {
                 anyhow::bail!(
-                    "nothing to serve: name model servers (--endpoint http://HOST:PORT, repeatable) or a document (-f FILE)"
+                    "nothing to serve: name model servers (--endpoint http://HOST:PORT, repeatable), a document (-f FILE), or in a cluster an InferencePool (--pool NAME)"
                 )
             }
             (None, None) => config::from_flags(&self.endpoints, self.listen, self.admin)
@@ -100,6 +105,10 @@ impl Flags {
             document.use_picker(picker.load()?);
         }
         Ok(document)
+    }
+
+    fn load(&self, file: &Path) -> Result<Document, config::Errors> {
+        if self.may_be_empty { config::load_beside_resources(file) } else { config::load(file) }
     }
 
     fn overrides(&self) -> anyhow::Result<Overrides> {

@@ -33,7 +33,7 @@ pub use global::{
     MemberSpec, Mode, OutageMode, PriceWindow, RedisStore, Routing, Shaping, Store, TenantPolicy,
     global_markdown,
 };
-pub use parse::{AnyDocument, load, load_any, parse};
+pub use parse::{AnyDocument, load, load_any, load_beside_resources, parse};
 pub use picker_config::{
     ConcurrencyMode, DEFAULT_PICKER_DOCUMENT, LabelRule, PICKER_KIND, PickerCeiling, PickerConfig,
     PickerFilter, PickerGroup, PickerKind, PickerSaturation, PickerScorer, Plugin, ScorerKind,
@@ -41,8 +41,8 @@ pub use picker_config::{
 };
 pub use reference::reference_markdown;
 pub use spec::{
-    AccessLog, AccessLogTarget, Admin, AllowedPath, Anonymous, ApiKeys, AppProtocol, Auth,
-    BandSpec, Bbr, Bounds, CallerMatch, CallerSpec, ClaimType, ClientCa, CloudWatch,
+    AccessLog, AccessLogTarget, Additions, Admin, AllowedPath, Anonymous, ApiKeys, AppProtocol,
+    Auth, BandSpec, Bbr, Bounds, CallerMatch, CallerSpec, ClaimType, ClientCa, CloudWatch,
     CloudWatchMode, Ejection, EmfTarget, EndpointSpec, EngineType, Fairness, FlowControl,
     ForwardedCertificate, Headroom, Jwks, JwksSource, JwtProvider, Limits, Listener, ListenerTls,
     Membership, MetricNames, Mirror, ModelRewrite, MutualTls, NoEndpoint, Objective, Observability,

@@ -25,7 +25,18 @@ const BYTES_MAX: usize = 4 << 20;
 /// The file cannot be read, or the document is not valid: then all that is wrong with it.
 pub fn load(path: &Path) -> Result<Document, Errors> {
     let text = read_text(path)?;
-    parse_beside(&text, &path.display().to_string(), path.parent())
+    let source = path.display().to_string();
+    parse_beside(&text, Pools::Here, &source, path.parent())
+}
+
+/// The same for a gateway whose pools are resources: the document need not name any.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_beside_resources(path: &Path) -> Result<Document, Errors> {
+    let text = read_text(path)?;
+    let source = path.display().to_string();
+    parse_beside(&text, Pools::Elsewhere, &source, path.parent())
 }
 
 /// A document of any kind, told apart by its `kind`.
@@ -55,7 +66,7 @@ pub fn load_any(path: &Path) -> Result<AnyDocument, Errors> {
         }
         _ => {}
     }
-    let document = parse_beside(&text, &source, path.parent())?;
+    let document = parse_beside(&text, Pools::Here, &source, path.parent())?;
     Ok(AnyDocument::Gateway(document.into()))
 }
 
@@ -90,13 +101,27 @@ fn too_long_message() -> String {
 /// All that is wrong with the document, in its order; also that it names another file, which only a file
 /// can ([`load`]).
 pub fn parse(text: &str, source_name: &str) -> Result<Document, Errors> {
-    parse_beside(text, source_name, None)
+    parse_beside(text, Pools::Here, source_name, None)
+}
+
+/// Where it must be said what is served.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pools {
+    Here,
+    /// In resources.
+    Elsewhere,
 }
 
 /// * `folder`: where files are that the document names; `None`: it may name none.
-fn parse_beside(text: &str, source_name: &str, folder: Option<&Path>) -> Result<Document, Errors> {
+fn parse_beside(
+    text: &str,
+    pools: Pools,
+    source_name: &str,
+    folder: Option<&Path>,
+) -> Result<Document, Errors> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut report = Report::new(text, source_name);
+    report.may_serve_nothing = pools == Pools::Elsewhere;
     match only_document(text, &mut report) {
         Err(()) => Err(only_errors(report)),
         Ok(Some(root)) => document(&root, folder, report),

@@ -16,6 +16,8 @@ pub(crate) struct Report<'a> {
     pub(crate) group: ApiGroup,
     /// The kind of document, for hints about where a key belongs.
     root: &'static Section,
+    /// Somebody else says what to serve.
+    pub(crate) may_serve_nothing: bool,
     /// About another file that this one names; shown after its own.
     elsewhere: Vec<Finding>,
     errors: Vec<Finding>,
@@ -39,6 +41,7 @@ impl<'a> Report<'a> {
             source: source.into(),
             group: ApiGroup::Wicketgate,
             root: &DOCUMENT,
+            may_serve_nothing: false,
             elsewhere: Vec::new(),
             errors: Vec::new(),
             warnings: Vec::new(),

@@ -75,7 +75,8 @@ pub(crate) fn check(spec: &Spec, name: &str, view: View<'_>, report: &mut Report
         }
         selector(view.get("modelSelector"), &format!("{path}.modelSelector"), report);
     }
-    if !report.is_aws() && !view.get("schedulers").is_present() && spec.discover.is_empty() {
+    let names_none = !view.get("schedulers").is_present() && spec.discover.is_empty();
+    if !report.is_aws() && names_none && !report.may_serve_nothing {
         report.error_with_hint(
             view.place(),
             "spec",

@@ -3,6 +3,7 @@
 //! The structs carry what is left after validation, so a value that exists is valid. Names in the
 //! document, bounds and help texts are in [`crate::schema`]; a test holds the two together.
 
+mod additions;
 mod auth;
 mod edge;
 mod flow;
@@ -20,6 +21,7 @@ use types::PoolName;
 
 use crate::picker_config::PickerConfig;
 
+pub use additions::Additions;
 pub use auth::{
     Anonymous, ApiKeys, Auth, CallerMatch, CallerSpec, ClaimType, ForwardedCertificate, Jwks,
     JwksSource, JwtProvider, RequiredClaim, SecretSource,

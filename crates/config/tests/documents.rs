@@ -278,3 +278,14 @@ fn a_file_that_is_no_text_or_far_too_long_is_refused() {
     std::fs::write(&file, vec![b'#'; (4 << 20) + 1]).unwrap();
     assert!(config::load(&file).unwrap_err().to_string().contains("longer than 4 MiB"));
 }
+
+#[test]
+fn beside_resources_a_document_need_not_name_what_is_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gateway.yaml");
+    let text = "apiVersion: gateway.wicketgate.dev/v1alpha1\nkind: InferenceGatewayConfig\nmetadata: { name: test }\nspec: { flowControl: {} }\n";
+    std::fs::write(&file, text).unwrap();
+    assert!(config::load(&file).unwrap_err().to_string().contains("there is nothing to serve"));
+    let document = config::load_beside_resources(&file).unwrap();
+    assert!(document.spec.schedulers.is_empty() && document.spec.flow_control.is_some());
+}

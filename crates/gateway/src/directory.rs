@@ -129,7 +129,7 @@ impl Directory {
         let mut rebuilt = Rebuilt { catalog: Catalog::default(), ..Rebuilt::default() };
         rebuilt.freed = self.admit_and_dismiss(spec, authorization, &mut rebuilt.warnings);
 
-        let mut plans = planned_by_schedulers(spec, &self.found, authorization);
+        let mut plans = planned_by_schedulers(spec, &self.found, &self.served, authorization);
         for found in planned_by_discovery(spec, &self.served) {
             // A discovered endpoint joins the scheduler whose model it serves.
             match plans.iter_mut().find(|plan| plan.model == found.model) {
@@ -397,7 +397,12 @@ impl Directory {
                 }
             }
         };
-        claim(&plan.model, None);
+        if !plan.is_nameless {
+            claim(&plan.model, None);
+        }
+        for model in &plan.further_models {
+            claim(model, None);
+        }
         for adapter in &plan.adapters {
             claim(adapter, Some(AdapterId::of(adapter.as_str())));
         }
@@ -412,6 +417,7 @@ impl Directory {
     /// that has a single base model.
     fn is_base(&self, served: &[ServedModel], parent: &str, plan: &Plan) -> bool {
         parent == plan.model.as_str()
+            || plan.further_models.iter().any(|model| model.as_str() == parent)
             || served.iter().all(|model| model.parent.is_some() || model.id == plan.model.as_str())
     }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arc_swap::{ArcSwap, Guard};
-use config::{Document, Spec};
+use config::{Additions, Document, Spec};
 use engines::models::ServedModel;
 use openai::Body;
 use prefix::{BlockHash, PrefixIndex};
@@ -34,7 +34,9 @@ const REBUILT_AT_ONCE_MAX: usize = 64;
 /// The state of one gateway process.
 pub struct Gateway {
     catalog: ArcSwap<Catalog>,
+    /// What holds: the document with what resources add.
     spec: ArcSwap<Spec>,
+    written: Mutex<Written>,
     directory: Mutex<Directory>,
     /// Counts changes of membership, for those who watch endpoints.
     members_changed: watch::Sender<u64>,
@@ -63,6 +65,12 @@ pub struct Gateway {
     draining: AtomicBool,
 }
 
+/// Where the spec in force comes from.
+struct Written {
+    document: Arc<Spec>,
+    additions: Additions,
+}
+
 thread_local! {
     /// Buffers for block hashes, used again from request to request.
     static HASHES: RefCell<Vec<Vec<BlockHash>>> = const { RefCell::new(Vec::new()) };
@@ -84,7 +92,8 @@ impl Gateway {
         let rate_limits = RateLimits::new(&spec, &metrics);
         let gateway = Arc::new(Self {
             catalog: ArcSwap::default(),
-            spec: ArcSwap::new(spec),
+            spec: ArcSwap::new(spec.clone()),
+            written: Mutex::new(Written { document: spec, additions: Additions::default() }),
             directory: Mutex::new(Directory::new(policy)),
             members_changed: watch::Sender::new(0),
             served_news: Notify::new(),
@@ -132,9 +141,37 @@ impl Gateway {
 
     /// Puts a new document in force. Requests under way go on with what they were given.
     pub fn apply(self: &Arc<Self>, document: &Document) {
-        self.spec.store(Arc::new(document.spec.clone()));
-        self.rate_limits.apply(&document.spec, &self.metrics);
+        let mut written = self.written();
+        written.document = Arc::new(document.spec.clone());
+        self.enforce(&written);
+    }
+
+    /// Puts in force what resources of a cluster add to the document, in place of what they added before.
+    /// Whether that changed anything.
+    pub fn set_additions(self: &Arc<Self>, additions: Additions) -> bool {
+        let mut written = self.written();
+        let is_news = written.additions != additions;
+        if is_news {
+            written.additions = additions;
+            self.enforce(&written);
+        }
+        is_news
+    }
+
+    /// The document alone, without what resources add.
+    pub fn document(&self) -> Arc<Spec> {
+        self.written().document.clone()
+    }
+
+    fn enforce(self: &Arc<Self>, written: &Written) {
+        let spec = Arc::new(written.document.with(&written.additions));
+        self.spec.store(spec.clone());
+        self.rate_limits.apply(&spec, &self.metrics);
         self.rebuild();
+    }
+
+    fn written(&self) -> std::sync::MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts the endpoints in force that were found for each scheduler, in place of those found before.

@@ -1,34 +1,131 @@
 //! Pods become endpoints: `schedulers[].modelSelector` says which.
 //!
-//! One watch of the namespace serves all pools. What was seen last stays in force while the API server
+//! One watch of a namespace serves all its pools. What was seen last stays in force while the API server
 //! is away; nothing but news from it takes an endpoint from a pool.
 
+use std::collections::HashMap;
+use std::iter;
 use std::pin::pin;
 use std::sync::Arc;
 
 use config::Spec;
-use futures_util::{FutureExt, StreamExt};
-use gateway::Gateway;
+use futures_util::{FutureExt, Stream, StreamExt};
+use gateway::{Found, Gateway};
 use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
+use tokio::sync::{mpsc, watch};
+use tokio::task::{AbortHandle, JoinSet};
+use types::PoolName;
 
 use crate::fleet::{Fleet, Target};
 use crate::pod::PodView;
-use crate::watching::watch;
+use crate::watching::watch as watch_pods;
 
 /// Events that are taken in before anybody is told, if they are there already: a rollout of hundreds of
 /// pods is one change.
 const EVENTS_AT_ONCE_MAX: usize = 1000;
 
-/// Keeps the gateway's endpoints those that the pods of the namespace make, until dropped.
-pub async fn discover(client: Client, namespace: &str, gateway: Arc<Gateway>) {
-    let events = watch::<Pod>(Api::namespaced(client, namespace), gateway.metrics.clone());
+/// Messages of namespaces that wait to be taken in.
+const MESSAGES_MAX: usize = 64;
+
+type FoundPools = HashMap<PoolName, Arc<[Found]>>;
+
+/// Keeps the gateway's endpoints those that pods make, until dropped.
+///
+/// * `home`: the namespace of pods whose scheduler names none.
+pub async fn discover(client: Client, home: &str, gateway: Arc<Gateway>) {
+    let (tell, mut told) = mpsc::channel(MESSAGES_MAX);
+    let mut looks =
+        Looks { client, gateway, tell, namespaces: HashMap::new(), tasks: JoinSet::new() };
+    let mut changed = looks.gateway.members_changed();
+    let mut spec = Arc::clone(&looks.gateway.spec());
+    looks.look(targets(&spec, home));
+    loop {
+        tokio::select! {
+            // Never over: we hold a sender.
+            Some((namespace, found)) = told.recv() => looks.take_in(&namespace, found),
+            // Also told of our own changes; only another document is of interest.
+            outcome = changed.changed() => {
+                if outcome.is_err() {
+                    return;
+                }
+                let now = Arc::clone(&looks.gateway.spec());
+                if !Arc::ptr_eq(&now, &spec) {
+                    spec = now;
+                    looks.look(targets(&spec, home));
+                }
+            }
+        }
+    }
+}
+
+/// The namespaces that are looked into, each by a task of its own.
+struct Looks {
+    client: Client,
+    gateway: Arc<Gateway>,
+    tell: mpsc::Sender<(String, FoundPools)>,
+    namespaces: HashMap<String, Look>,
+    tasks: JoinSet<()>,
+}
+
+struct Look {
+    targets: watch::Sender<Vec<Target>>,
+    task: AbortHandle,
+    found: FoundPools,
+}
+
+impl Looks {
+    /// Looks for these pools from now on, by namespace.
+    fn look(&mut self, mut targets: HashMap<String, Vec<Target>>) {
+        self.namespaces.retain(|namespace, look| {
+            let stays = targets.contains_key(namespace);
+            if !stays {
+                look.task.abort();
+            }
+            stays
+        });
+        for (namespace, look) in &self.namespaces {
+            let targets = targets.remove(namespace).unwrap_or_default();
+            look.targets.send_if_modified(|known| {
+                let is_news = *known != targets;
+                *known = targets;
+                is_news
+            });
+        }
+        for (namespace, targets) in targets {
+            let (sender, receiver) = watch::channel(targets);
+            let pods = Api::namespaced(self.client.clone(), &namespace);
+            let pods = follow(
+                watch_pods(pods, self.gateway.metrics.clone()),
+                receiver,
+                namespace.clone(),
+                self.tell.clone(),
+            );
+            let task = self.tasks.spawn(pods);
+            self.namespaces
+                .insert(namespace, Look { targets: sender, task, found: FoundPools::new() });
+        }
+    }
+
+    fn take_in(&mut self, namespace: &str, found: FoundPools) {
+        let Some(look) = self.namespaces.get_mut(namespace) else { return };
+        look.found = found;
+        let all = self.namespaces.values().flat_map(|look| &look.found);
+        self.gateway.set_found(all.map(|(pool, found)| (pool.clone(), found.clone())).collect());
+    }
+}
+
+/// Tells what the pods of one namespace make of its pools, until nobody listens.
+async fn follow(
+    events: impl Stream<Item = Event<Pod>>,
+    mut targets: watch::Receiver<Vec<Target>>,
+    namespace: String,
+    tell: mpsc::Sender<(String, FoundPools)>,
+) {
     let mut events = pin!(events);
     let mut pods = Pods::default();
-    let mut changed = gateway.members_changed();
-    let mut spec = Arc::clone(&gateway.spec());
-    pods.fleet.set_targets(targets(&spec));
+    pods.fleet.set_targets(targets.borrow_and_update().clone());
     loop {
         let is_news = tokio::select! {
             event = events.next() => match event {
@@ -42,19 +139,19 @@ pub async fn discover(client: Client, namespace: &str, gateway: Arc<Gateway>) {
                 }
                 None => return,
             },
-            // Also told of our own changes; only another document is of interest.
-            outcome = changed.changed() => {
+            outcome = targets.changed() => {
                 if outcome.is_err() {
                     return;
                 }
-                let now = Arc::clone(&gateway.spec());
-                let is_another = !Arc::ptr_eq(&now, &spec);
-                spec = now;
-                is_another && pods.fleet.set_targets(targets(&spec))
+                let now = targets.borrow_and_update().clone();
+                pods.fleet.set_targets(now)
             }
         };
         if is_news && pods.is_complete {
-            gateway.set_found(pods.fleet.found());
+            let found = pods.fleet.found();
+            if tell.send((namespace.clone(), found)).await.is_err() {
+                return;
+            }
         }
     }
 }
@@ -92,14 +189,18 @@ impl Pods {
     }
 }
 
-/// The pools of a document that are made of pods.
-fn targets(spec: &Spec) -> Vec<Target> {
-    let of_pods = spec.schedulers.iter().filter_map(|scheduler| {
-        let selector = scheduler.model_selector.clone()?;
-        let ports = vec![scheduler.target_port];
-        Some(Target { pool: scheduler.name.clone(), selector, ports })
-    });
-    of_pods.collect()
+/// The pools of a document that are made of pods, by namespace.
+fn targets(spec: &Spec, home: &str) -> HashMap<String, Vec<Target>> {
+    let mut targets: HashMap<String, Vec<Target>> = HashMap::new();
+    for scheduler in &spec.schedulers {
+        let Some(selector) = scheduler.model_selector.clone() else { continue };
+        let ports =
+            iter::once(scheduler.target_port).chain(scheduler.further_ports.iter().copied());
+        let target = Target { pool: scheduler.name.clone(), selector, ports: ports.collect() };
+        let namespace = scheduler.namespace.as_deref().unwrap_or(home);
+        targets.entry(namespace.to_owned()).or_default().push(target);
+    }
+    targets
 }
 
 #[cfg(test)]
@@ -122,7 +223,8 @@ mod tests {
                     spec: { schedulers: [{ name: chat, modelName: llama, modelSelector: { matchLabels: { app: llama } } }] }\n";
         let document = config::parse(text, "test").unwrap();
         let mut pods = Pods::default();
-        pods.fleet.set_targets(targets(&document.spec));
+        let mut targets = targets(&document.spec, "home");
+        pods.fleet.set_targets(targets.remove("home").unwrap());
         pods
     }
 

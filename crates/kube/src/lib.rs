@@ -10,6 +10,7 @@ pub mod crd;
 mod discovery;
 mod document;
 mod fleet;
+pub mod gateway_api;
 mod pod;
 mod resource;
 mod selector;

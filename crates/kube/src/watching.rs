@@ -21,6 +21,15 @@ const WATCH_SECONDS: u32 = 60;
 const PAUSE_MIN: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
 
+/// What a watch says.
+pub(crate) enum News<K> {
+    Event(Event<K>),
+    /// The API server does not know the kind: its definition is not installed.
+    NoSuchKind,
+    /// We may not list it.
+    Forbidden,
+}
+
 /// All objects that the API has, then every change, for ever.
 pub(crate) fn watch<K>(api: Api<K>, metrics: Metrics) -> impl Stream<Item = Event<K>> + Send
 where
@@ -43,15 +52,45 @@ pub(crate) fn watch_those<K>(
 where
     K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
 {
+    let mut is_missing = false;
+    watch_kind(api, selected, kind.clone(), metrics).filter_map(move |news| {
+        let event = match news {
+            News::Event(event) => Some(event),
+            News::NoSuchKind => {
+                if !std::mem::replace(&mut is_missing, true) {
+                    tracing::warn!(kind, "the cluster has no such kind: install its definition");
+                }
+                None
+            }
+            News::Forbidden => None,
+        };
+        std::future::ready(event)
+    })
+}
+
+/// The same for a kind that need not be there, or that we need not be allowed to see.
+pub(crate) fn watch_kind<K>(
+    api: Api<K>,
+    selected: watcher::Config,
+    kind: String,
+    metrics: Metrics,
+) -> impl Stream<Item = News<K>> + Send
+where
+    K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
+{
     let config = selected.timeout(WATCH_SECONDS);
     let mut is_failing = false;
     watch_api(api, config).backoff(Pauses::default()).filter_map(move |event| {
-        let event = match event {
+        let news = match event {
             Ok(event) => {
                 if std::mem::take(&mut is_failing) {
                     tracing::info!(kind, "the Kubernetes API answers again");
                 }
-                Some(event)
+                Some(News::Event(event))
+            }
+            Err(error) if status_of(&error) == Some(404) => {
+                tracing::debug!(kind, "the cluster has no such kind");
+                Some(News::NoSuchKind)
             }
             Err(error) => {
                 metrics.gateway().kubernetes_watch_failures.inc();
@@ -63,11 +102,21 @@ where
                         "the Kubernetes API cannot be watched; what was seen last stays in force"
                     );
                 }
-                None
+                (status_of(&error) == Some(403)).then_some(News::Forbidden)
             }
         };
-        std::future::ready(event)
+        std::future::ready(news)
     })
+}
+
+/// What the API server answered instead of objects.
+fn status_of(error: &watcher::Error) -> Option<u16> {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status))
+        | watcher::Error::WatchError(status) => Some(status.code),
+        _ => None,
+    }
 }
 
 /// Each pause twice the last, up to the longest; a quarter of it is chance, so that many gateways do not

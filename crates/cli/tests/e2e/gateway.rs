@@ -136,6 +136,14 @@ impl Gateway {
         gateway
     }
 
+    /// Starts from flags that need not make it ready.
+    #[allow(dead_code, reason = "for tests with a cluster, which share this file")]
+    pub(crate) async fn unready_with_flags(arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let own = ["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+        Self::start("serve", &[&own, arguments].concat(), folder).await
+    }
+
     /// Starts a command with these arguments alone; they must have it listen on port 0.
     pub(crate) async fn start(command: &str, arguments: &[&str], folder: TempDir) -> Self {
         let mut child = Command::new(BINARY)

@@ -28,6 +28,19 @@ const DEFINITIONS: [&str; 2] = [
     "deploy/aws/inferencegatewayconfigs.inference.sagemaker.aws.amazon.com.yaml",
 ];
 
+/// Definitions of others: those of pools, objectives and rewrites. The older group's rewrites are left out, so
+/// that a gateway meets a kind that the cluster does not have.
+const OTHERS: [&str; 4] = [
+    "tests/kubernetes/definitions/inference.networking.k8s.io_inferencepools.yaml",
+    "tests/kubernetes/definitions/llm-d.ai_inferenceobjectives.yaml",
+    "tests/kubernetes/definitions/llm-d.ai_inferencemodelrewrites.yaml",
+    "tests/kubernetes/definitions/inference.networking.x-k8s.io_inferenceobjectives.yaml",
+];
+
+/// What is left out of [`OTHERS`].
+pub(crate) const LEGACY_REWRITES: &str =
+    "tests/kubernetes/definitions/inference.networking.x-k8s.io_inferencemodelrewrites.yaml";
+
 pub(crate) struct ControlPlane {
     folder: TempDir,
     address: SocketAddr,
@@ -58,6 +71,9 @@ pub(crate) async fn shared() -> &'static ControlPlane {
         .get_or_init(async || {
             let plane = ControlPlane::start(&[]).await;
             plane.define().await;
+            for path in OTHERS {
+                plane.install(path).await;
+            }
             plane.control()
         })
         .await
@@ -181,18 +197,22 @@ impl ControlPlane {
 
     /// Applies our definitions and waits until they are served.
     pub(crate) async fn define(&self) {
-        let client = self.client().await;
-        let definitions: Api<CustomResourceDefinition> = Api::all(client);
         for path in DEFINITIONS {
-            let text = std::fs::read_to_string(root().join(path)).unwrap();
-            let definition: CustomResourceDefinition = serde_saphyr::from_str(&text).unwrap();
-            let name = definition.name_any();
-            let parameters = PatchParams::apply("tests").force();
-            definitions.patch(&name, &parameters, &Patch::Apply(&definition)).await.unwrap();
-            let established =
-                await_condition(definitions.clone(), &name, conditions::is_crd_established());
-            tokio::time::timeout(START_PATIENCE, established).await.unwrap().unwrap();
+            self.install(path).await;
         }
+    }
+
+    /// Applies one definition and waits until it is served. `path`: from the root of the repository.
+    pub(crate) async fn install(&self, path: &str) {
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.client().await);
+        let text = std::fs::read_to_string(root().join(path)).unwrap();
+        let definition: CustomResourceDefinition = serde_saphyr::from_str(&text).unwrap();
+        let name = definition.name_any();
+        let parameters = PatchParams::apply("tests").force();
+        definitions.patch(&name, &parameters, &Patch::Apply(&definition)).await.unwrap();
+        let established =
+            await_condition(definitions.clone(), &name, conditions::is_crd_established());
+        tokio::time::timeout(START_PATIENCE, established).await.unwrap().unwrap();
     }
 }
 

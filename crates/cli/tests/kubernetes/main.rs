@@ -21,6 +21,7 @@ mod igwc;
 mod kubelet;
 mod leash;
 mod namespace;
+mod pools;
 mod process;
 mod resource;
 mod rights;

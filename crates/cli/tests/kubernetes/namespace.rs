@@ -56,12 +56,27 @@ impl Namespace {
         self.pods().patch_status(name, &PatchParams::default(), &patch).await.unwrap()
     }
 
-    /// What `kubectl apply --server-side` does, for objects of kinds that the server knows.
-    pub(crate) async fn apply(&self, object: Value) {
+    /// Objects of the kind that `object` is of.
+    fn like(&self, object: &Value) -> Api<DynamicObject> {
         let types: TypeMeta = serde_json::from_value(object.clone()).unwrap();
         let kind = GroupVersionKind::try_from(&types).unwrap();
-        let api: Api<DynamicObject> =
-            Api::namespaced_with(self.client.clone(), &self.name, &ApiResource::from_gvk(&kind));
+        Api::namespaced_with(self.client.clone(), &self.name, &ApiResource::from_gvk(&kind))
+    }
+
+    /// An object as it is now.
+    pub(crate) async fn read(&self, object: &Value) -> Value {
+        let name = object["metadata"]["name"].as_str().unwrap();
+        serde_json::to_value(self.like(object).get(name).await.unwrap()).unwrap()
+    }
+
+    pub(crate) async fn delete(&self, object: &Value) {
+        let name = object["metadata"]["name"].as_str().unwrap();
+        self.like(object).delete(name, &DeleteParams::default()).await.unwrap();
+    }
+
+    /// What `kubectl apply --server-side` does, for objects of kinds that the server knows.
+    pub(crate) async fn apply(&self, object: Value) {
+        let api = self.like(&object);
         let name = object["metadata"]["name"].as_str().unwrap();
         let parameters = PatchParams::apply("tests").force();
         api.patch(name, &parameters, &Patch::Apply(&object)).await.unwrap();

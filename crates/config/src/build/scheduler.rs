@@ -22,6 +22,9 @@ pub(super) fn scheduler(view: View<'_>, aws: bool, queues: bool) -> SchedulerSpe
         endpoints: view.get("endpoints").items().filter_map(endpoint).collect(),
         model_selector: view.get("modelSelector").present().map(selector),
         target_port: view.get("targetPort").integer().unwrap_or(default.target_port),
+        further_ports: Vec::new(),
+        namespace: None,
+        learns_models: false,
         app_protocol: match view.get("appProtocol").word() {
             Some("kubernetes.io/h2c") => AppProtocol::H2c,
             _ => AppProtocol::Http1,

@@ -23,6 +23,12 @@ pub struct SchedulerSpec {
     /// Pods of a cluster.
     pub model_selector: Option<LabelSelector>,
     pub target_port: u16,
+    /// Further ports of the same pods, each an endpoint of its own. No document sets it: resources do.
+    pub further_ports: Vec<u16>,
+    /// Namespace of the pods; `None`: the one that the gateway looks into. No document sets it.
+    pub namespace: Option<String>,
+    /// `model_name` stands for whatever base models the endpoints serve. No document sets it.
+    pub learns_models: bool,
     pub app_protocol: AppProtocol,
     pub engine_type: EngineType,
     pub scheduler: PickerImage,
@@ -264,6 +270,9 @@ impl SchedulerSpec {
             endpoints: Vec::new(),
             model_selector: None,
             target_port: 8000,
+            further_ports: Vec::new(),
+            namespace: None,
+            learns_models: false,
             app_protocol: AppProtocol::default(),
             engine_type: EngineType::default(),
             scheduler: PickerImage::default(),

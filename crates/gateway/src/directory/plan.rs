@@ -1,6 +1,6 @@
 //! Pools to be: what the document, discovery and the endpoints themselves ask for.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use config::{RouteTimeout, Spec};
 use engines::models::ServedModel;
@@ -14,7 +14,12 @@ use crate::pool::PoolSettings;
 /// A pool to be.
 pub(super) struct Plan {
     pub(super) name: PoolName,
+    /// The first of the base models.
     pub(super) model: ModelName,
+    /// Other names of the base model, or other base models on the same endpoints.
+    pub(super) further_models: Vec<ModelName>,
+    /// `model` is not known yet: its endpoints have not told.
+    pub(super) is_nameless: bool,
     pub(super) adapters: Vec<ModelName>,
     pub(super) addresses: Vec<EndpointAddress>,
     pub(super) policy: config::Policy,
@@ -39,17 +44,26 @@ pub(super) fn endpoints_of<'a>(
 pub(super) fn planned_by_schedulers(
     spec: &Spec,
     found: &FoundEndpoints,
+    served: &HashMap<EndpointAddress, Vec<ServedModel>>,
     authorization: Authorization<'_>,
 ) -> Vec<Plan> {
-    spec.schedulers
-        .iter()
-        .map(|scheduler| Plan {
+    let planned = |scheduler: &config::SchedulerSpec| {
+        let addresses: Vec<_> =
+            endpoints_of(scheduler, found).map(|endpoint| endpoint.url.clone()).collect();
+        let mut models =
+            if scheduler.learns_models { base_models(&addresses, served) } else { Vec::new() };
+        let is_nameless = scheduler.learns_models && models.is_empty();
+        let model = match models.is_empty() {
+            true => scheduler.model_name.clone(),
+            false => models.remove(0),
+        };
+        Plan {
             name: scheduler.name.clone(),
-            model: scheduler.model_name.clone(),
+            model,
+            further_models: models,
+            is_nameless,
             adapters: scheduler.lora_adapters.clone(),
-            addresses: endpoints_of(scheduler, found)
-                .map(|endpoint| endpoint.url.clone())
-                .collect(),
+            addresses,
             policy: scheduler.policy,
             weights: scheduler.weights,
             picker: scheduler.picker_config.clone(),
@@ -66,8 +80,20 @@ pub(super) fn planned_by_schedulers(
                     _ => None,
                 },
             },
-        })
-        .collect()
+        }
+    };
+    spec.schedulers.iter().map(planned).collect()
+}
+
+/// What the endpoints serve beside adapters, by name.
+fn base_models(
+    addresses: &[EndpointAddress],
+    served: &HashMap<EndpointAddress, Vec<ServedModel>>,
+) -> Vec<ModelName> {
+    let served = addresses.iter().filter_map(|address| served.get(address)).flatten();
+    let bases = served.filter(|model| model.parent.is_none() && openai::is_model_name(&model.id));
+    let names: BTreeSet<&str> = bases.map(|model| model.id.as_str()).collect();
+    names.into_iter().map(ModelName::new).collect()
 }
 
 /// Pools of endpoints that were named without a model: one for each base model they serve.
@@ -90,6 +116,8 @@ pub(super) fn planned_by_discovery(
         .map(|(model, addresses)| Plan {
             name: PoolName::new(model),
             model: ModelName::new(model),
+            further_models: Vec::new(),
+            is_nameless: false,
             adapters: Vec::new(),
             addresses,
             policy: config::Policy::default(),

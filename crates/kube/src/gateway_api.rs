@@ -1,0 +1,23 @@
+//! Resources of the Gateway API Inference Extension: pools, objectives and rewrites.
+//!
+//! Everything that was seen is a [`World`]; [`resolve`] makes of it what a gateway adds to its document, and
+//! what the resources are told in their status. It is a function of the world alone, so the order in which
+//! events came cannot matter.
+
+mod conditions;
+mod follow;
+mod kind;
+mod object;
+mod objectives;
+mod pools;
+mod resolve;
+mod resources;
+mod rewrites;
+#[cfg(test)]
+mod tests;
+mod world;
+mod writer;
+
+pub use follow::follow;
+pub use object::{Key, KeyError};
+pub use pools::Pools;
