@@ -6,7 +6,7 @@ use futures_util::stream::select_all;
 use futures_util::{FutureExt, StreamExt};
 use gateway::Gateway;
 use kube::core::DynamicObject;
-use kube::runtime::watcher::Event;
+use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client};
 use telemetry::clock;
 use tokio::sync::watch;
