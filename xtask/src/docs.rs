@@ -18,6 +18,7 @@ const DOCUMENTS: &[(&str, &str)] = &[
     ("doctor", "docs/doctor.md"),
     ("access-log", "docs/access-log.md"),
     ("crd", "charts/wicketgate/crds/inferencegatewayconfigs.gateway.wicketgate.dev.yaml"),
+    ("crd", "deploy/kustomize/crds/inferencegatewayconfigs.gateway.wicketgate.dev.yaml"),
     ("crd-aws", "deploy/aws/inferencegatewayconfigs.inference.sagemaker.aws.amazon.com.yaml"),
 ];
 

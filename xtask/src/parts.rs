@@ -1,6 +1,7 @@
 //! The parts of a test run, in the order in which they are worth waiting for.
 
 mod cargo;
+mod chart;
 mod cloudwatch;
 mod deny;
 mod envoy;
@@ -58,6 +59,8 @@ pub(crate) enum Part {
     CloudWatch,
     /// Traces to a collector of OpenTelemetry's own messages; `/metrics` by Prometheus' parsers.
     Otel,
+    /// Chart and manifests: Helm's own lint, golden files, kubeconform, kustomize.
+    Chart,
     /// Pods and resources on a real Kubernetes API server; only when asked for.
     Kubernetes,
     /// A real vLLM behind `serve`; only when asked for.
@@ -83,6 +86,7 @@ impl Part {
         Self::Prometheus,
         Self::CloudWatch,
         Self::Otel,
+        Self::Chart,
         Self::Kubernetes,
         Self::RealEngine,
     ];
@@ -106,6 +110,7 @@ impl Part {
             Self::Prometheus => "prometheus",
             Self::CloudWatch => "cloud-watch",
             Self::Otel => "otel",
+            Self::Chart => "chart",
             Self::Kubernetes => "kubernetes",
             Self::RealEngine => "real-engine",
         }
@@ -126,6 +131,7 @@ impl Part {
                 | Self::Prometheus
                 | Self::CloudWatch
                 | Self::Otel
+                | Self::Chart
                 | Self::Kubernetes
                 | Self::RealEngine
         )
@@ -151,6 +157,7 @@ impl Part {
                 | Self::Prometheus
                 | Self::CloudWatch
                 | Self::Otel
+                | Self::Chart
                 | Self::Kubernetes
                 | Self::RealEngine
         )
@@ -175,6 +182,7 @@ impl Part {
             Self::Prometheus => prometheus::run(workspace),
             Self::CloudWatch => cloudwatch::run(workspace),
             Self::Otel => otel::run(workspace),
+            Self::Chart => chart::run(workspace),
             Self::Kubernetes => kubernetes::run(workspace),
             Self::RealEngine => real_engine::run(workspace),
         }

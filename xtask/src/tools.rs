@@ -5,6 +5,7 @@ pub(crate) mod collector;
 pub(crate) mod control_plane;
 pub(crate) mod debian;
 pub(crate) mod envoy;
+pub(crate) mod manifests;
 pub(crate) mod moto;
 pub(crate) mod node;
 pub(crate) mod python;

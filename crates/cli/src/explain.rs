@@ -57,6 +57,14 @@ pub(crate) struct Args {
     json: bool,
 }
 
+impl Args {
+    /// The same question to another gateway.
+    pub(crate) fn at(mut self, admin: SocketAddr) -> Self {
+        self.admin = admin;
+        self
+    }
+}
+
 #[derive(serde::Deserialize)]
 struct Decisions {
     decisions: Vec<DecisionView>,

@@ -11,6 +11,7 @@ mod epp;
 mod explain;
 mod global;
 mod keys;
+mod kubectl;
 mod peers;
 mod reload;
 mod replay;
@@ -88,6 +89,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if kubectl::is_called_for() {
+        return finish(kubectl::run());
+    }
     let result = match Cli::parse().command {
         Command::Demo(args) => demo::run(args),
         Command::Bench(args) => bench::run(&args),
@@ -108,6 +112,10 @@ fn main() -> ExitCode {
         }
         Command::Sim(args) => run_sim(args),
     };
+    finish(result)
+}
+
+fn finish(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -29,6 +29,14 @@ pub struct AdminFlags {
     admin_token: Option<String>,
 }
 
+impl AdminFlags {
+    /// The same for another gateway.
+    pub(crate) fn at(mut self, admin: EndpointAddress) -> Self {
+        self.admin = admin;
+        self
+    }
+}
+
 fn address(text: &str) -> Result<EndpointAddress, String> {
     let url = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
     EndpointAddress::from_str(&url).map_err(|error| error.to_string())

@@ -42,6 +42,15 @@ pub struct Args {
     no_color: bool,
 }
 
+impl Args {
+    /// The same look at another gateway.
+    #[must_use]
+    pub fn at(mut self, admin: types::EndpointAddress) -> Self {
+        self.admin = self.admin.at(admin);
+        self
+    }
+}
+
 fn interval(text: &str) -> Result<Duration, String> {
     let bounds = Duration::from_millis(100)..=Duration::from_secs(3600);
     match humantime::parse_duration(text) {

@@ -44,7 +44,7 @@ pub fn is_inside_cluster() -> bool {
 /// # Errors
 /// The kubeconfig or the service account is missing or makes no sense.
 pub async fn connect(kubeconfig: Option<&Path>) -> Result<Cluster, ConnectError> {
-    let mut config = match kubeconfig {
+    let config = match kubeconfig {
         None => Config::incluster()?,
         Some(path) => {
             let failed = |source| ConnectError::Kubeconfig {
@@ -56,6 +56,34 @@ pub async fn connect(kubeconfig: Option<&Path>) -> Result<Cluster, ConnectError>
             Config::from_custom_kubeconfig(file, &options).await.map_err(failed)?
         }
     };
+    cluster(config)
+}
+
+/// The same as a person who runs `kubectl`: `$KUBECONFIG` or `~/.kube/config`, and one of its contexts.
+///
+/// * `kubeconfig`: instead of these; `context`: instead of the current one.
+///
+/// # Errors
+/// The kubeconfig is missing or makes no sense, or has no such context.
+pub async fn connect_as_user(
+    kubeconfig: Option<&Path>,
+    context: Option<&str>,
+) -> Result<Cluster, ConnectError> {
+    let failed = |source| ConnectError::Kubeconfig {
+        path: kubeconfig.unwrap_or(Path::new("of KUBECONFIG or ~/.kube/config")).to_owned(),
+        source: Box::new(source),
+    };
+    let file = match kubeconfig {
+        Some(path) => Kubeconfig::read_from(path),
+        None => Kubeconfig::read(),
+    };
+    let options =
+        KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+    let config = Config::from_custom_kubeconfig(file.map_err(failed)?, &options).await;
+    cluster(config.map_err(failed)?)
+}
+
+fn cluster(mut config: Config) -> Result<Cluster, ConnectError> {
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     let namespace = config.default_namespace.clone();
     let client = Client::try_from(config).map_err(|error| ConnectError::Client(Box::new(error)))?;

@@ -11,13 +11,16 @@ mod discovery;
 mod document;
 mod fleet;
 pub mod gateway_api;
+pub mod gateways;
 mod pod;
 mod resource;
 mod selector;
+mod tunnel;
 mod watching;
 
-pub use client::{Cluster, ConnectError, connect, is_inside_cluster};
+pub use client::{Cluster, ConnectError, connect, connect_as_user, is_inside_cluster};
 pub use controller::{ControllerSettings, Images, LostLease, Timing, control};
 pub use discovery::discover;
 pub use document::DocumentError;
 pub use resource::{Latest, ResourceName, follow};
+pub use tunnel::{Tunnel, TunnelError};

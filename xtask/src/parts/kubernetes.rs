@@ -6,17 +6,23 @@ use crate::cache::Cache;
 use crate::libtest::Tests;
 use crate::report::Outcome;
 use crate::run::Show;
-use crate::tools::control_plane;
+use crate::tools::{control_plane, manifests};
 use crate::workspace::Workspace;
 
 pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
-    let assets = control_plane::assets(workspace, &Cache::open()?)?;
+    let cache = Cache::open()?;
+    let assets = control_plane::assets(workspace, &cache)?;
+    let helm = manifests::helm(workspace, &cache)?;
+    drop(cache);
     Tests {
         name: "kubernetes",
         targets: &["--test", "kubernetes"],
         arguments: &["--ignored", "--test-threads", "2"],
         filter: None,
-        environment: vec![("KUBEBUILDER_ASSETS", assets.into())],
+        environment: vec![
+            ("KUBEBUILDER_ASSETS", assets.into()),
+            ("WICKETGATE_TEST_HELM", helm.into()),
+        ],
         show: Show::All,
     }
     .run(workspace)

@@ -78,7 +78,7 @@ fn install(module: &Path, folder: &Path) -> Result<()> {
 }
 
 /// The machine's Go, else one that is thrown away afterwards.
-fn go(scratch: &Path) -> Result<PathBuf> {
+pub(crate) fn go(scratch: &Path) -> Result<PathBuf> {
     if Command::new("go").arg("version").output().is_ok_and(|output| output.status.success()) {
         return Ok(PathBuf::from("go"));
     }

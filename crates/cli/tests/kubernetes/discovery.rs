@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use crate::cable::Cable;
 use crate::control_plane::{Access, ControlPlane, root, shared};
 use crate::gateway::{Gateway, PATIENCE};
+use crate::helm::template;
 use crate::http::ask;
 use crate::kubelet::{ADDRESS, IMAGE, Kubelet, next_address};
 use crate::namespace::{Namespace, status, until};
@@ -329,12 +330,29 @@ async fn a_selector_without_a_cluster_is_warned_of_and_with_one_is_not() {
 #[tokio::test]
 #[ignore = "needs an API server: cargo xtask test --only kubernetes"]
 async fn the_rights_of_the_example_suffice_and_each_is_needed() {
+    let text = std::fs::read_to_string(root().join("docs/examples/kubernetes/serve.yaml")).unwrap();
+    each_right_is_needed(async |_| serde_saphyr::from_multiple(&text).unwrap()).await;
+}
+
+#[tokio::test]
+#[ignore = "needs an API server: cargo xtask test --only kubernetes"]
+async fn the_rights_of_the_charts_gateway_suffice_and_each_is_needed() {
+    let values = json!({
+        "controller": { "enabled": false },
+        "gateway": { "enabled": true, "spec": document()["spec"].as_object().map(|spec| json!({
+            "schedulers": spec["schedulers"],
+        })) },
+    });
+    each_right_is_needed(async |namespace: &str| template(&values, namespace)).await;
+}
+
+/// A gateway works with the role `wicketgate` of these objects, and with none that lacks one verb of one resource.
+async fn each_right_is_needed(objects: impl AsyncFn(&str) -> Vec<Value>) {
     let plane = shared().await;
     let namespace = Namespace::new(plane).await;
-    let text = std::fs::read_to_string(root().join("docs/examples/kubernetes/serve.yaml")).unwrap();
-    let objects: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
-    for object in objects {
-        namespace.apply(object).await;
+    let objects = objects(&namespace.name).await;
+    for object in &objects {
+        namespace.apply(object.clone()).await;
     }
     namespace.make_pod("a", "llama", status("10.1.0.1", true)).await;
     let user = format!("system:serviceaccount:{}:wicketgate", namespace.name);
@@ -342,19 +360,48 @@ async fn the_rights_of_the_example_suffice_and_each_is_needed() {
     let kubeconfig = plane.kubeconfig(access, &namespace.name);
     let allowed = gateway_with(&kubeconfig).await;
     has(&allowed, &["10.1.0.1:8000"]).await;
-    for verb in ["list", "watch"] {
-        namespace
-            .apply(json!({
-                "apiVersion": "rbac.authorization.k8s.io/v1",
-                "kind": "Role",
-                "metadata": { "name": "wicketgate" },
-                "rules": [{ "apiGroups": [""], "resources": ["pods"], "verbs": [verb] }],
-            }))
-            .await;
+    let [role] =
+        *objects.iter().filter(|object| object["kind"] == "Role").collect::<Vec<_>>().as_slice()
+    else {
+        panic!("one role");
+    };
+    let lesser = without_one_right(role);
+    assert!(!lesser.is_empty());
+    for role in lesser {
+        namespace.apply(role).await;
         let gateway = gateway_with(&kubeconfig).await;
         gateway.said("the Kubernetes API cannot be watched").await;
         gateway.said("forbidden").await;
     }
+}
+
+/// The role once without each verb of each resource.
+fn without_one_right(role: &Value) -> Vec<Value> {
+    let mut lesser = Vec::new();
+    for (at, rule) in role["rules"].as_array().unwrap().iter().enumerate() {
+        let list = |key: &str| rule[key].as_array().unwrap().clone();
+        for resource in list("resources") {
+            for verb in list("verbs") {
+                let mut one = role.clone();
+                let rules = one["rules"].as_array_mut().unwrap();
+                let other = |all: Vec<Value>, gone: &Value| -> Vec<Value> {
+                    all.into_iter().filter(|entry| entry != gone).collect()
+                };
+                // The resource with all other verbs, and all other resources as they were.
+                let mut narrowed = rule.clone();
+                narrowed["resources"] = json!([&resource]);
+                narrowed["verbs"] = json!(other(list("verbs"), &verb));
+                rules[at]["resources"] = json!(other(list("resources"), &resource));
+                rules.push(narrowed);
+                let is_whole = |rule: &Value| {
+                    ["resources", "verbs"].iter().all(|key| rule[key] != json!([]))
+                };
+                rules.retain(is_whole);
+                lesser.push(one);
+            }
+        }
+    }
+    lesser
 }
 
 /// Prints how long a pod that is told to end stays an endpoint: `--nocapture`, in a build for release.

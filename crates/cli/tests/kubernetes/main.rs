@@ -17,11 +17,14 @@ mod gateway;
 #[path = "../e2e/http.rs"]
 #[allow(dead_code, reason = "shared with the end-to-end tests, which use all of it")]
 mod http;
+mod helm;
 mod igwc;
 mod kubelet;
 mod leash;
 mod namespace;
+mod plugin;
 mod pools;
 mod process;
+mod release;
 mod resource;
 mod rights;
