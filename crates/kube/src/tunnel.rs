@@ -22,7 +22,9 @@ pub struct Tunnel {
 pub enum TunnelError {
     #[error("cannot listen on this machine")]
     Listen(#[source] std::io::Error),
-    #[error("cannot forward port {port} of pod {pod}; it needs `get` and `create` on pods/portforward")]
+    #[error(
+        "cannot forward port {port} of pod {pod}; it needs `get` and `create` on pods/portforward"
+    )]
     Forward {
         pod: String,
         port: u16,

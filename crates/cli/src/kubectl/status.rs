@@ -170,10 +170,8 @@ mod tests {
         let text = render(&gather(vec![resource("chat", &conditions)], Vec::new()));
         assert!(text.contains("Ready is False (NoEndpoints): no pod matches"), "{text}");
         assert!(!text.contains("AdmissionBlocked is"), "{text}");
-        let blocked = render(&gather(
-            vec![resource("chat", &[("AdmissionBlocked", "True")])],
-            Vec::new(),
-        ));
+        let blocked =
+            render(&gather(vec![resource("chat", &[("AdmissionBlocked", "True")])], Vec::new()));
         assert!(blocked.contains("AdmissionBlocked is True"), "{blocked}");
     }
 

@@ -331,7 +331,7 @@ async fn a_selector_without_a_cluster_is_warned_of_and_with_one_is_not() {
 #[ignore = "needs an API server: cargo xtask test --only kubernetes"]
 async fn the_rights_of_the_example_suffice_and_each_is_needed() {
     let text = std::fs::read_to_string(root().join("docs/examples/kubernetes/serve.yaml")).unwrap();
-    each_right_is_needed(async |_| serde_saphyr::from_multiple(&text).unwrap()).await;
+    each_right_is_needed(|_| serde_saphyr::from_multiple(&text).unwrap()).await;
 }
 
 #[tokio::test]
@@ -343,14 +343,14 @@ async fn the_rights_of_the_charts_gateway_suffice_and_each_is_needed() {
             "schedulers": spec["schedulers"],
         })) },
     });
-    each_right_is_needed(async |namespace: &str| template(&values, namespace)).await;
+    each_right_is_needed(|namespace| template(&values, namespace)).await;
 }
 
 /// A gateway works with the role `wicketgate` of these objects, and with none that lacks one verb of one resource.
-async fn each_right_is_needed(objects: impl AsyncFn(&str) -> Vec<Value>) {
+async fn each_right_is_needed(objects: impl FnOnce(&str) -> Vec<Value>) {
     let plane = shared().await;
     let namespace = Namespace::new(plane).await;
-    let objects = objects(&namespace.name).await;
+    let objects = objects(&namespace.name);
     for object in &objects {
         namespace.apply(object.clone()).await;
     }
@@ -393,9 +393,8 @@ fn without_one_right(role: &Value) -> Vec<Value> {
                 narrowed["verbs"] = json!(other(list("verbs"), &verb));
                 rules[at]["resources"] = json!(other(list("resources"), &resource));
                 rules.push(narrowed);
-                let is_whole = |rule: &Value| {
-                    ["resources", "verbs"].iter().all(|key| rule[key] != json!([]))
-                };
+                let is_whole =
+                    |rule: &Value| ["resources", "verbs"].iter().all(|key| rule[key] != json!([]));
                 rules.retain(is_whole);
                 lesser.push(one);
             }

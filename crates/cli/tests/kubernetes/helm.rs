@@ -39,10 +39,19 @@ impl Helm {
     }
 
     /// `install` or `upgrade`.
-    pub(crate) fn put(&self, command: &str, chart: &Path, values: &Value) -> Value {
+    pub(crate) fn put(&self, command: &str, chart: &Path, values: &Value) {
+        self.try_put(command, chart, values).unwrap();
+    }
+
+    pub(crate) fn try_put(
+        &self,
+        command: &str,
+        chart: &Path,
+        values: &Value,
+    ) -> Result<Value, String> {
         let values = values_file(self.folder.path(), values);
         let chart = chart.display().to_string();
-        self.run(&[command, &chart, &values, "wicketgate", &self.namespace])
+        self.try_run(&[command, &chart, &values, "wicketgate", &self.namespace])
     }
 
     pub(crate) fn rollback(&self, revision: &str) {
@@ -61,10 +70,14 @@ impl Helm {
     }
 
     fn run(&self, arguments: &[&str]) -> Value {
+        self.try_run(arguments).unwrap()
+    }
+
+    fn try_run(&self, arguments: &[&str]) -> Result<Value, String> {
         let kubeconfig = self.kubeconfig.display().to_string();
         let mut arguments = arguments.to_vec();
         arguments.push(&kubeconfig);
-        run(&arguments).unwrap()
+        run(&arguments)
     }
 }
 
@@ -85,11 +98,7 @@ fn run(arguments: &[&str]) -> Result<Value, String> {
         .output()
         .unwrap();
     if !output.status.success() {
-        return Err(format!(
-            "helm {}: {}",
-            arguments[0],
-            String::from_utf8_lossy(&output.stderr)
-        ));
+        return Err(format!("helm {}: {}", arguments[0], String::from_utf8_lossy(&output.stderr)));
     }
     Ok(serde_json::from_slice(&output.stdout).unwrap())
 }

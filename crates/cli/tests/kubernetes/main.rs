@@ -14,10 +14,10 @@ mod discovery;
 #[path = "../e2e/gateway.rs"]
 #[allow(dead_code, reason = "shared with the end-to-end tests, which use all of it")]
 mod gateway;
+mod helm;
 #[path = "../e2e/http.rs"]
 #[allow(dead_code, reason = "shared with the end-to-end tests, which use all of it")]
 mod http;
-mod helm;
 mod igwc;
 mod kubelet;
 mod leash;

@@ -155,7 +155,9 @@ async fn gateway_pod(namespace: &Namespace, name: &str, gateway: &str, node: &st
 
 /// A gateway with one endpoint, and a pod that stands for it.
 async fn forwarded(namespace: &Namespace) -> (Gateway, Forwarding) {
-    let gateway = Gateway::with_document(&document(&["http://127.0.0.1:9".to_owned()], Value::Null), &[]).await;
+    let gateway =
+        Gateway::with_document(&document(&["http://127.0.0.1:9".to_owned()], Value::Null), &[])
+            .await;
     let node = format!("node-{}", namespace.name);
     let forwarding = Forwarding::start(namespace, &node, gateway.admin).await;
     gateway_pod(namespace, "chat-1", "chat", &node).await;
@@ -217,11 +219,17 @@ async fn the_plugin_says_which_right_is_missing() {
     let namespace = Namespace::new(plane).await;
     gateway_pod(&namespace, "chat-1", "chat", "node").await;
     for (kind, extra) in [
-        ("Role", json!({ "rules": [{ "apiGroups": [""], "resources": ["pods"], "verbs": ["list"] }] })),
-        ("RoleBinding", json!({
-            "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader" },
-            "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "reader" }],
-        })),
+        (
+            "Role",
+            json!({ "rules": [{ "apiGroups": [""], "resources": ["pods"], "verbs": ["list"] }] }),
+        ),
+        (
+            "RoleBinding",
+            json!({
+                "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "reader" },
+                "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "reader" }],
+            }),
+        ),
     ] {
         let mut object = json!({
             "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": { "name": "reader" },
