@@ -354,3 +354,54 @@ test("a gateway that asks for a token is given the one that was typed in", async
   assert.ok(await page.evaluate("document.querySelector('#token').hidden"));
   assert.ok(!JSON.stringify(page.requests).includes("secret"), "it is in no address");
 });
+
+test("a router shows its members, what each gets and why, and nothing that only endpoints have", async (t) => {
+  const router = await Stand.fleet({ model: MODEL, count: 1 });
+  t.after(() => router.stop());
+  await Promise.all(Array.from({ length: 6 }, (_, at) => router.chat(MODEL, `Question ${at}?`)));
+  const page = await live(t, {}, router.admin);
+  await page.until("document.querySelectorAll('.member').length === 3 && document.querySelector('.member b').innerText === '100 %'");
+  assert.match(await text(page, "#census"), /^3 members · 1 get none/);
+  assert.match(await text(page, ".member.fresh"), /near[\s\S]*fresh[\s\S]*of requests[\s\S]*in use[\s\S]*heard .* ago · way .* · 1 endpoint ready/);
+  assert.match(await text(page, ".member.unknown"), /gone[\s\S]*never heard of/);
+  assert.equal(await number(page, ".cell"), 0);
+  assert.doesNotMatch(await text(page, "main"), /saturation|stale|KV cache|Tenants|No request has been placed/);
+  await page.evaluate("document.querySelector('.member').focus()");
+  await page.press("ArrowRight");
+  assert.match(await focused(page, "innerText"), /^far/);
+  await page.press("ArrowLeft");
+  await page.press("Enter");
+  await page.until("document.querySelector('#panel').open");
+  assert.match(await text(page, "#panel"), /near[\s\S]*Why it got requests[\s\S]*local: it is in the router's region[\s\S]*llama-3.1-8b/);
+  const phone = await live(t, { width: 360, height: 780, phone: true }, router.admin);
+  await phone.until("document.querySelectorAll('.member').length === 3");
+  assert.equal(await phone.evaluate("document.documentElement.scrollWidth"), 360);
+});
+
+test("what tenants took of the GPUs is shown with its price, and asked for only while it is open", async (t) => {
+  const usage = {
+    currency: "USD", prices: [{ pool: "chat", gpu_hour: 2.49, gpus_per_endpoint: 8 }],
+    rows: [
+      { pool: "chat", tenant: "<b>small</b>", requests: 10, prefill_gpu_seconds: 1, decode_gpu_seconds: 4, saved_gpu_seconds: 0.5, cost: 0.00346, saved: 0.0003 },
+      { pool: "chat", tenant: "large", requests: 1200, prefill_gpu_seconds: 41, decode_gpu_seconds: 378, saved_gpu_seconds: 107, cost: 12.3, saved: 0.07 },
+    ],
+  };
+  const page = await live(t, {}, stand.admin, (page) => page.stub("/debug/usage", () => usage));
+  assert.ok(!page.requests.some(({ url }) => url.includes("/debug/usage")));
+  await page.click("#tenants summary");
+  await page.until("document.querySelector('#tenants tbody')");
+  assert.match(await text(page, "#tenants tbody tr:nth-child(1)"), /large\s+chat\s+1,200\s+6 min\s+99 %\s+41 s\s+6 min\s+1 min\s+12\.30 USD/);
+  assert.match(await text(page, "#tenants tbody tr:nth-child(2)"), /<b>small<\/b>[\s\S]*5 s[\s\S]*0\.0035 USD/);
+  assert.match(await text(page, "#tenants-body"), /chat: 2\.49 USD a GPU-hour, 8 GPUs an endpoint/);
+  assert.deepEqual(page.faults, []);
+});
+
+test("a speed is written as top writes it", async (t) => {
+  const page = await live(t, {});
+  const { endpoints: [endpoint] } = await stand.json(`/debug/endpoints?endpoint=${stand.urls[0].slice(7)}`);
+  endpoint.speed = { idle_ttft_ms: 45, prefill_tokens_per_second: 41_500, base_ms: 20, step_ms: 7.4, output_tokens: 200, samples: 30 };
+  await page.stub("/debug/endpoints", () => ({ endpoints: [endpoint] }));
+  await page.evaluate("document.querySelector('.cell').click()");
+  await page.until("document.querySelector('#panel').open && document.querySelector('#panel').innerText.includes('Prefill')");
+  assert.match(await text(page, "#panel"), /Prefill\s+42k tokens\/s/);
+});

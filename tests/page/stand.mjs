@@ -34,7 +34,7 @@ export class Stand {
    * found out from themselves; `extra`: URLs of endpoints that are not there; `crowd`: the model of
    * endpoints that cost nearly nothing, instead of simulated engines.
    */
-  static async start({ groups = [], simArguments = [], count = 3, crowd, spec, extra = [], command = "serve" }) {
+  static async start({ groups = [], simArguments = [], count = 3, crowd, spec, extra = [], command = "serve", kind = "InferenceGatewayConfig" }) {
     const stand = new Stand();
     stand.folder = mkdtempSync(join(tmpdir(), "wicketgate-stand-"));
     stand.agent = new Agent({ keepAlive: true, maxSockets: 256 });
@@ -49,7 +49,7 @@ export class Stand {
     }
     const any = "127.0.0.1:0";
     const document = {
-      apiVersion: "gateway.wicketgate.dev/v1alpha1", kind: "InferenceGatewayConfig", metadata: { name: "page" },
+      apiVersion: "gateway.wicketgate.dev/v1alpha1", kind, metadata: { name: "page" },
       spec: { listener: { address: any }, admin: { address: any }, accessLog: { target: "off" }, ...spec?.([...stand.urls, ...extra]) },
     };
     const file = join(stand.folder, "gateway.json");
@@ -57,8 +57,34 @@ export class Stand {
     const endpoints = spec ? [] : [...stand.urls, ...extra].flatMap((url) => ["--endpoint", url]);
     const from = spec ? ["-f", file] : ["--listen", any, "--admin", any, "--access-log", "off", ...endpoints];
     stand.gateway = stand.run([command, ...from], true);
-    await stand.until(() => stand.admin !== undefined && (command !== "serve" || stand.traffic !== undefined), "the gateway's addresses");
+    await stand.until(() => stand.admin !== undefined && (command === "epp" || stand.traffic !== undefined), "the gateway's addresses");
     return stand;
+  }
+
+  /** A router over two clusters of simulated engines, `near` and `far`, and one that is not there, `gone`. */
+  static async fleet({ model, count = 2, simArguments = [], member = {} }) {
+    const reports = `127.0.0.1:${await freePorts(1)}`;
+    const clusters = await Promise.all(["near", "far"].map((cluster) => Stand.start({
+      count, simArguments: ["--model", model, ...simArguments],
+      spec: (urls) => ({
+        schedulers: [{ name: "chat", modelName: model, endpoints: urls.map((url) => ({ url })) }],
+        global: { cluster, routers: [reports], interval: "500ms" },
+      }),
+    })));
+    const [near, far] = clusters;
+    const router = await Stand.start({ count: 0, command: "global", kind: "GlobalInferenceGateway", spec: () => ({
+      region: "eu-central-1",
+      members: [
+        { name: "near", url: near.traffic, region: "eu-central-1", ...member },
+        { name: "far", url: far.traffic, region: "us-west-2", ...member },
+        { name: "gone", url: "http://127.0.0.1:1", region: "us-west-2" },
+      ],
+      heartbeats: { address: reports },
+    }) });
+    router.clusters = clusters;
+    const fresh = async () => (await router.json("/debug/fleet")).members.filter(({ state }) => state === "fresh").length === 2;
+    await router.until(() => fresh().catch(() => false), "reports of both clusters");
+    return router;
   }
 
   run(args, listens = false) {
@@ -129,6 +155,7 @@ export class Stand {
 
   async stop() {
     this.agent?.destroy();
+    for (const cluster of this.clusters ?? []) await cluster.stop();
     for (const child of [this.gateway, this.sim]) {
       if (!child || child.exitCode !== null) continue;
       const ended = new Promise((resolve) => child.once("exit", resolve));

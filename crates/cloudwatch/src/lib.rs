@@ -1,4 +1,4 @@
-//! Sends the cluster's metrics to Amazon CloudWatch, on a thread of its own.
+//! Sends metrics of a cluster or, from a router, of a fleet to Amazon CloudWatch, on a thread of its own.
 //!
 //! Either as lines of the embedded metric format, which an agent sends on, or by `PutMetricData`. A report that
 //! does not arrive is counted, said once, and forgotten; nothing waits for it.
@@ -6,9 +6,11 @@
 mod api;
 mod credentials;
 mod emf;
+mod fleet;
 mod put;
 mod report;
 mod reporter;
 
-pub use report::{Report, Value};
+pub use fleet::{FleetLevels, MemberLevels};
+pub use report::{Group, Report, Value};
 pub use reporter::{Reporter, Source};

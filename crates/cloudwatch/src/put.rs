@@ -14,18 +14,26 @@ use crate::report::{Report, Value, is_high_resolution};
 const METRICS_MAX: usize = 1000;
 const BYTES_MAX: usize = 1_000_000;
 
-/// One request's form, not compressed yet.
+/// One request's form each, not compressed yet. Values of all groups share requests.
 pub(crate) fn forms(
     report: &Report,
     namespace: &str,
     dimensions: &BTreeMap<String, String>,
     interval: Duration,
 ) -> Vec<String> {
+    let of_groups: Vec<_> =
+        report.groups.iter().map(|group| group.dimensions(dimensions)).collect();
+    let data: Vec<Datum<'_>> = report
+        .groups
+        .iter()
+        .zip(&of_groups)
+        .flat_map(|(group, dimensions)| group.values.iter().map(move |value| (value, dimensions)))
+        .collect();
     let mut forms = Vec::new();
-    let mut rest = report.values.as_slice();
+    let mut rest = data.as_slice();
     while !rest.is_empty() {
         let mut count = rest.len().min(METRICS_MAX);
-        let write = |values| form(values, report.unix(), namespace, dimensions, interval);
+        let write = |data| form(data, report.unix(), namespace, interval);
         let mut text = write(&rest[..count]);
         while text.len() > BYTES_MAX && count > 1 {
             count = count.div_ceil(2);
@@ -37,17 +45,15 @@ pub(crate) fn forms(
     forms
 }
 
-fn form(
-    values: &[Value],
-    time: Duration,
-    namespace: &str,
-    dimensions: &BTreeMap<String, String>,
-    interval: Duration,
-) -> String {
+/// A value and its dimensions.
+type Datum<'a> = (&'a Value, &'a BTreeMap<String, String>);
+
+fn form(data: &[Datum<'_>], time: Duration, namespace: &str, interval: Duration) -> String {
     let mut form = form_urlencoded::Serializer::new(String::new());
     form.append_pair("Action", "PutMetricData").append_pair("Version", "2010-08-01");
     form.append_pair("Namespace", namespace);
-    for (index, value) in values.iter().enumerate() {
+    let time = telemetry::clock::rfc3339(std::time::UNIX_EPOCH + time);
+    for (index, (value, dimensions)) in data.iter().enumerate() {
         let member = format!("MetricData.member.{}", index + 1);
         let mut field = |name: &str, text: &str| {
             form.append_pair(&format!("{member}.{name}"), text);
@@ -55,7 +61,7 @@ fn form(
         field("MetricName", value.name);
         field("Unit", value.unit);
         field("Value", &value.value.to_string());
-        field("Timestamp", &telemetry::clock::rfc3339(std::time::UNIX_EPOCH + time));
+        field("Timestamp", &time);
         if is_high_resolution(interval) {
             field("StorageResolution", "1");
         }
@@ -79,12 +85,13 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     use super::*;
+    use crate::Group;
 
     fn report(count: usize) -> Report {
         let value = Value { name: "KvUsage", unit: "Percent", value: 25.5 };
         Report {
             time: UNIX_EPOCH + Duration::from_millis(1_789_715_103_042),
-            values: vec![value; count],
+            groups: vec![Group { dimension: None, values: vec![value; count] }],
         }
     }
 
@@ -114,5 +121,26 @@ mod tests {
         let large = forms(&report(100), "W", &wide, Duration::from_secs(60));
         assert!(large.iter().all(|form| form.len() <= BYTES_MAX));
         assert_eq!(counts(&large).iter().sum::<usize>(), 100);
+    }
+
+    #[test]
+    fn members_share_a_request_and_keep_their_dimension() {
+        let mut report = report(1);
+        for name in ["east", "west"] {
+            let mut group = report.groups[0].clone();
+            group.dimension = Some(("Member", name.to_owned()));
+            report.groups.push(group);
+        }
+        let usual = BTreeMap::from([("Fleet".to_owned(), "world".to_owned())]);
+        let forms = forms(&report, "W", &usual, Duration::from_secs(60));
+        assert_eq!(forms.len(), 1);
+        for text in [
+            "MetricData.member.1.Dimensions.member.1.Name=Fleet",
+            "MetricData.member.2.Dimensions.member.2.Name=Member",
+            "MetricData.member.3.Dimensions.member.2.Value=west",
+        ] {
+            assert!(forms[0].contains(text), "{text}");
+        }
+        assert!(!forms[0].contains("member.1.Dimensions.member.2"));
     }
 }

@@ -57,6 +57,9 @@ impl Cluster {
         gateway.members().iter().for_each(|member| member.look_at_speed(now));
         self.window.push(sum, now);
         self.show(gateway, now);
+        if let Some(clusters) = gateway.clusters() {
+            clusters.advance(&gateway.metrics, now);
+        }
         gateway.refresh_gauges(now);
     }
 
@@ -76,6 +79,16 @@ impl Cluster {
         let computed = rate(sum.input_tokens.saturating_sub(sum.cached_tokens));
         cluster.prefill_capacity.set(capacity);
         cluster.prefill_headroom.set(capacity.map(|capacity| (capacity - computed).max(0.0)));
+        if let Some(clusters) = gateway.clusters() {
+            let pace = &clusters.metrics().pace;
+            pace.request_rate.set(rate(sum.finished));
+            pace.error_ratio.set(share(sum.failed));
+            pace.shed_ratio.set(share(sum.shed));
+            pace.input_token_rate.set(rate(sum.input_tokens));
+            pace.output_token_rate.set(rate(sum.output_tokens));
+            pace.ttft_p99.set(sum.ttft_quantile(0.99));
+            pace.duration_p99.set(sum.duration_quantile(0.99));
+        }
     }
 }
 

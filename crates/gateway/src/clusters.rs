@@ -5,12 +5,13 @@
 //! brought in by whoever speaks with the world ([`Clusters::heard`], [`Clusters::probed`], [`Clusters::tick`]).
 
 mod build;
+mod pace;
 mod purses;
 mod seats;
 mod view;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
@@ -25,6 +26,8 @@ use types::{EndpointAddress, EndpointId, TenantName, Timestamp};
 use crate::Gateway;
 pub use build::ClustersError;
 use build::Policy;
+use pace::Pace;
+pub use pace::{FleetRates, MemberRates};
 use purses::Purses;
 pub use seats::Lost;
 use seats::{Seat, Seats};
@@ -36,6 +39,7 @@ pub struct Clusters {
     table: ArcSwap<Table>,
     metrics: Arc<FleetMetrics>,
     purses: Purses,
+    pace: Mutex<Pace>,
     begun: Timestamp,
 }
 
@@ -61,6 +65,7 @@ impl Clusters {
             table: ArcSwap::from_pointee(table),
             metrics: metrics.fleet(),
             purses: Purses::default(),
+            pace: Mutex::default(),
             begun: now,
         }))
     }
@@ -91,6 +96,11 @@ impl Clusters {
 
     pub(crate) fn table(&self) -> Guard<Arc<Table>> {
         self.table.load()
+    }
+
+    /// A panic elsewhere leaves at worst a look untaken.
+    fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn purses(&self) -> &Purses {
@@ -247,6 +257,10 @@ impl Table {
 
     pub(crate) fn seat(&self, member: MemberId) -> Option<&Seat> {
         self.seats.get(member).map(|seat| &**seat)
+    }
+
+    pub(crate) fn member_at(&self, endpoint: EndpointId) -> Option<MemberId> {
+        self.seats.member_at(endpoint)
     }
 
     pub(crate) fn endpoint_of(&self, member: MemberId) -> Option<EndpointId> {

@@ -8,7 +8,6 @@ use telemetry::metrics::labels::{EndpointState, Label, Signal};
 use telemetry::metrics::{By, Gauge, Names};
 use types::Timestamp;
 
-use crate::status::standing;
 use crate::{Gateway, Member};
 
 impl Gateway {
@@ -52,7 +51,7 @@ impl Gateway {
             let mut saturation = 0.0;
             for member in &pool.members {
                 let candidate = member.member.state.observe(None, now);
-                let state = standing(&candidate);
+                let state = self.standing(&candidate);
                 let full = pool.settings.saturation.endpoint(&candidate).min(1.0);
                 counts[state.index()] += 1;
                 saturation += f64::from(full);
@@ -66,7 +65,9 @@ impl Gateway {
                 admission.refresh_gauges();
             }
             let members = pool.members.len();
-            pool.metrics.saturation.set((members > 0).then(|| saturation / members as f64));
+            // How full members are, they say themselves.
+            let known = members > 0 && self.clusters().is_none();
+            pool.metrics.saturation.set(known.then(|| saturation / members as f64));
         }
         let shown = &self.metrics.gateway().cluster;
         set_counts(&shown.endpoints, cluster.counts);

@@ -46,7 +46,8 @@ pub use catalog::{Catalog, Target};
 pub use census::PoolCensus;
 pub use cluster::watch_cluster;
 pub use clusters::{
-    BudgetView, Clusters, ClustersError, FleetView, Lost, MemberView, ModelView, Probe, SavingsView,
+    BudgetView, Clusters, ClustersError, FleetRates, FleetView, Lost, MemberRates, MemberView,
+    ModelView, Probe, SavingsView,
 };
 pub use directory::{Found, Policy};
 pub use exchange::access::{card, cards, may_name, model_not_found};
@@ -74,5 +75,5 @@ pub use rewrite::{
 pub use settings::{EndpointSettingsView, PoolSettingsView, SettingsView};
 pub use status::{EndpointView, SpeedView};
 pub use templates::{RegressionRow, TemplateRow, TemplatesView, watch_templates};
-pub use usage::{UsageRow, UsageView};
+pub use usage::{PriceView, UsageRow, UsageView};
 pub use watch::watch;

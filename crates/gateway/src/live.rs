@@ -97,7 +97,7 @@ impl Live {
             fleet: Meter::default(),
             sampled_at: None,
             meters: HashMap::new(),
-            shape: Shape { number: 0, catalog: Weak::new(), who: Who::new("", &[]) },
+            shape: Shape { number: 0, catalog: Weak::new(), who: Who::new("", &[], false) },
             beats: 0,
             beat: None,
         }))
@@ -173,13 +173,13 @@ impl State {
             self.shape = Shape {
                 number: self.shape.number + 1,
                 catalog: Arc::downgrade(catalog),
-                who: Who::new(version, &catalog.pools),
+                who: Who::new(version, &catalog.pools, gateway.clusters().is_some()),
             };
             self.meters.retain(|name, _| catalog.pools.iter().any(|pool| pool.name == *name));
         }
         let elapsed = self.beat.as_ref().map(|beat| now.since(beat.at));
         let pools: Vec<PoolNews> =
-            catalog.pools.iter().map(|pool| self.pool(pool, elapsed, now)).collect();
+            catalog.pools.iter().map(|pool| self.pool(gateway, pool, elapsed, now)).collect();
         let endpoints: usize = catalog.pools.iter().map(|pool| pool.members.len()).sum();
         let counts = gateway.metrics.gateway();
         self.beats += 1;
@@ -197,6 +197,7 @@ impl State {
                 requests: counts.requests_open.get(),
             },
             pools,
+            fleet: gateway.clusters().map(|clusters| clusters.view(now)),
             flow: gateway.bands(now).into_iter().filter(|band| band.requests > 0).collect(),
             decisions: gateway.decisions.summaries(DECISIONS_MAX),
             recent: self.history.last(RECENT_ROWS),
@@ -204,7 +205,13 @@ impl State {
         self.beat = Some(Beat { at: now, news, brief: None, whole: None });
     }
 
-    fn pool(&mut self, pool: &Pool, elapsed: Option<Duration>, now: Timestamp) -> PoolNews {
+    fn pool(
+        &mut self,
+        gateway: &Gateway,
+        pool: &Pool,
+        elapsed: Option<Duration>,
+        now: Timestamp,
+    ) -> PoolNews {
         /// Rates over a longer time are not what happens now.
         const GAP_MAX: Duration = Duration::from_secs(60);
         let mut totals = Totals::default();
@@ -215,7 +222,7 @@ impl State {
         if elapsed > GAP_MAX {
             *meter = Meter::default();
         }
-        PoolNews::of(pool, meter.beat(totals, in_flight, elapsed), now)
+        PoolNews::of(gateway, pool, meter.beat(totals, in_flight, elapsed), now)
     }
 }
 

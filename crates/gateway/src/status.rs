@@ -70,8 +70,9 @@ pub struct EndpointView {
 pub struct SpeedView {
     /// First token of a prompt with 1,000 uncached tokens, were nothing else there.
     pub idle_ttft_ms: f32,
-    /// Prompt tokens computed in a second; far from sure where prompts are mostly cached.
-    pub prefill_tokens_per_second: f32,
+    /// Prompt tokens computed in a second, over the last minute: single fits are off by ten and more where prompts
+    /// hardly differ in length. `null`: nothing seen yet.
+    pub prefill_tokens_per_second: Option<f64>,
     /// Constant part of the time to the first token.
     pub base_ms: f32,
     /// One step of an empty batch.
@@ -86,6 +87,14 @@ pub struct SpeedView {
 pub(crate) const IDLE_TOKENS: f32 = 1000.0;
 
 impl Gateway {
+    /// How an endpoint stands; at a router over clusters, where endpoints are members, what the fleet says of it.
+    pub(crate) fn standing(&self, candidate: &sched::Candidate) -> labels::EndpointState {
+        match self.clusters() {
+            Some(clusters) => clusters.standing(candidate.endpoint),
+            None => standing(candidate),
+        }
+    }
+
     /// Every endpoint of every pool.
     pub fn endpoints(&self, now: Timestamp) -> Vec<EndpointView> {
         self.endpoints_that(|_| true, now)
@@ -105,14 +114,20 @@ impl Gateway {
         let mut views = Vec::new();
         for pool in &catalog.pools {
             let wanted = pool.members.iter().filter(|member| are_wanted(&member.member));
-            views.extend(wanted.map(|member| EndpointView::of(&catalog, pool, member, now)));
+            views.extend(wanted.map(|member| EndpointView::of(self, &catalog, pool, member, now)));
         }
         views
     }
 }
 
 impl EndpointView {
-    fn of(catalog: &Catalog, pool: &Pool, pool_member: &PoolMember, now: Timestamp) -> Self {
+    fn of(
+        gateway: &Gateway,
+        catalog: &Catalog,
+        pool: &Pool,
+        pool_member: &PoolMember,
+        now: Timestamp,
+    ) -> Self {
         let member = &pool_member.member;
         let candidate = member.state.observe(None, now);
         let named = |adapter| match catalog.adapter_name(pool, adapter) {
@@ -123,7 +138,7 @@ impl EndpointView {
             pool: pool.name.as_str().to_owned(),
             endpoint: member.authority.clone(),
             engine: member.engine().as_str().to_owned(),
-            state: labels::Label::as_str(standing(&candidate)).to_owned(),
+            state: labels::Label::as_str(gateway.standing(&candidate)).to_owned(),
             waiting: candidate.scraped.waiting,
             running: candidate.scraped.running,
             kv_usage: candidate.scraped.kv_usage,
@@ -139,7 +154,7 @@ impl EndpointView {
             picks: pool_member.gauges.picks.get(),
             adapters: member.state.resident_adapters().into_iter().map(named).collect(),
             adapters_max: member.state.adapter_census().max,
-            speed: SpeedView::of(&candidate.speed),
+            speed: SpeedView::of(&candidate.speed, member.seen.prefill_speed()),
             predictions: member.predictions.compared(),
             prediction_bias: member.predictions.bias(),
             prediction_error: member.predictions.error(),
@@ -150,10 +165,11 @@ impl EndpointView {
 }
 
 impl SpeedView {
-    fn of(speed: &sched::Speed) -> Option<Self> {
+    /// * `prefill`: what was seen over time.
+    fn of(speed: &sched::Speed, prefill: Option<f64>) -> Option<Self> {
         Some(Self {
             idle_ttft_ms: speed.idle_ttft_ms(IDLE_TOKENS)?,
-            prefill_tokens_per_second: speed.prefill_tokens_per_second()?,
+            prefill_tokens_per_second: prefill,
             base_ms: speed.base_ms,
             step_ms: speed.step_ms,
             output_tokens: speed.output_tokens,

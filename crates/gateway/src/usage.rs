@@ -1,21 +1,34 @@
 //! GPU-seconds by pool and tenant, booked when a request has ended.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use telemetry::metrics::Usage;
 use telemetry::metrics::labels::Work as Kind;
 
 use crate::Gateway;
 
 /// `/debug/usage`. The names of the fields are stable.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct UsageView {
     pub currency: String,
+    /// The document's price sheet.
+    pub prices: Vec<PriceView>,
     pub rows: Vec<UsageRow>,
+}
+
+/// What a pool's GPUs cost.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PriceView {
+    pub pool: String,
+    pub gpu_hour: f64,
+    pub gpus_per_endpoint: u32,
 }
 
 /// One tenant in one pool, since the process began. Seconds are of GPUs: of an endpoint's time, times its
 /// GPUs.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct UsageRow {
     pub pool: String,
     pub tenant: String,
@@ -42,7 +55,16 @@ impl Gateway {
             let gpus = price.map_or(1.0, |price| f64::from(price.gpus_per_endpoint.get()));
             row(pool.as_str(), tenant.as_str(), &usage, gpus, price.map(|price| price.gpu_hour))
         });
-        UsageView { currency: observability.currency.clone(), rows: rows.collect() }
+        let prices = observability.prices.iter().map(|price| PriceView {
+            pool: price.scheduler.to_string(),
+            gpu_hour: price.gpu_hour,
+            gpus_per_endpoint: price.gpus_per_endpoint.get(),
+        });
+        UsageView {
+            currency: observability.currency.clone(),
+            prices: prices.collect(),
+            rows: rows.collect(),
+        }
     }
 }
 

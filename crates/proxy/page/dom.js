@@ -40,6 +40,14 @@ export function count(value) {
   return value < 1000 ? whole.format(value) : compact.format(value);
 }
 
+/** A count or rate in at most five characters, as `wicketgate top` writes it: 7, 0.4, 1.2k, 35k, 1.4M. */
+export function short(value) {
+  if (value === null || value === undefined) return "–";
+  const [unit, size] = [["G", 1e9], ["M", 1e6], ["k", 1e3]].find(([, size]) => value >= size * 0.9995) ?? ["", 1];
+  const scaled = Math.max(value, 0) / size;
+  return `${scaled !== 0 && scaled < 9.95 && (unit !== "" || scaled % 1 !== 0) ? scaled.toFixed(1) : scaled.toFixed(0)}${unit}`;
+}
+
 export const exact = (value) => (value === null || value === undefined ? "–" : whole.format(value));
 
 /** A share of one as a percentage. */

@@ -1,6 +1,6 @@
 // One endpoint: what it says, what we account, what it has proved to do.
 
-import { count, el, exact, hour, percent, plural, time } from "./dom.js";
+import { count, el, exact, hour, percent, plural, short, time } from "./dom.js";
 
 /** Shows the endpoint and goes on showing it with every beat, until the panel shows something else. */
 export async function openEndpoint(feed, panel, authority, openDecision) {
@@ -42,7 +42,7 @@ function sheet(endpoint) {
     ]],
     ["It has proved", endpoint.speed ? [
       ["1,000 prompt tokens", time(endpoint.speed.idle_ttft_ms)],
-      ["Prefill", `${count(endpoint.speed.prefill_tokens_per_second)} tokens/s`],
+      ["Prefill", endpoint.speed.prefill_tokens_per_second === null ? "not known yet" : `${short(endpoint.speed.prefill_tokens_per_second)} tokens/s`],
       ["Constant part", time(endpoint.speed.base_ms)],
       ["Step", time(endpoint.speed.step_ms)],
       ["Answer", `${count(endpoint.speed.output_tokens)} tokens`],

@@ -114,6 +114,8 @@ export class Fleet {
   }
 
   count({ news, who }) {
+    // Members are counted where they are drawn.
+    if (news.fleet) return;
     const states = new Array(who.states.length).fill(0);
     let [running, waiting] = [0, 0];
     for (const { rows } of news.pools) {
@@ -167,6 +169,7 @@ class Pool {
     this.cells = drawn.map((name) => new Cell(name, who.name, words));
     this.load = el("span", { class: "gauge", role: "img" }, el("i"));
     this.numbers = el("p", { class: "numbers" });
+    this.isRouter = who.endpoints.length === 0 && who.scorers.length === 0;
     this.toggle = el("button", { type: "button", class: "scope-to", "aria-pressed": "false", title: "Show this pool in the charts", text: "Chart",
       "aria-label": `Show pool ${who.name} in the charts`,
       on: { click: () => fleet.scopeTo(fleet.scope === who.name ? null : who.name) } });
@@ -176,7 +179,7 @@ class Pool {
     const title = el("h3", { text: who.name });
     const model = who.model === who.name ? null : el("span", { class: "model", text: who.model });
     this.section = el("section", { class: "pool" },
-      el("header", {}, title, model, this.load, this.toggle),
+      el("header", {}, title, model, this.isRouter ? null : this.load, this.toggle),
       this.numbers,
       el("p", { class: "policy" }, el("span", { text: policy }), trial ? el("span", { text: trial }) : null, this.trial),
       el("div", { class: "cells", role: "group", "aria-label": `Endpoints of pool ${who.name}` }, ...this.cells.map((cell) => cell.button)));
@@ -189,7 +192,7 @@ class Pool {
     bar.className = `l${level(saturation, saturation, true)}`;
     bar.style.width = `${Math.round(Math.min(saturation, 1) * 100)}%`;
     say(this.numbers, [
-      `saturation ${percent(saturation)}`, `${count(pulse.requests)} requests/s`, `${exact(pulse.in_flight)} in flight`,
+      ...(this.isRouter ? [] : [`saturation ${percent(saturation)}`]), `${count(pulse.requests)} requests/s`, `${exact(pulse.in_flight)} in flight`,
       ...(pulse.ttft_p50_ms === null ? [] : [`first token ${time(pulse.ttft_p50_ms)}, P95 ${time(pulse.ttft_p95_ms)}`]),
       ...(pulse.hit_ratio === null ? [] : [`${percent(pulse.hit_ratio)} prefix hits`]),
       ...(pulse.failed > 0 ? [`${count(pulse.failed)} failed/s`] : []), ...(pulse.shed > 0 ? [`${count(pulse.shed)} shed/s`] : []),

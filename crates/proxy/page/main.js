@@ -7,7 +7,9 @@ import { byId, say, time } from "./dom.js";
 import { openEndpoint } from "./endpoint.js";
 import { Feed } from "./feed.js";
 import { Fleet } from "./fleet.js";
+import { Members, openMember } from "./members.js";
 import { openReceipt } from "./receipt.js";
+import { Tenants } from "./tenants.js";
 
 const THEMES = ["system", "light", "dark"];
 const THEME_NAMES = { system: "System colours", light: "Light", dark: "Dark" };
@@ -57,6 +59,8 @@ const fleet = new Fleet({
     if (feed.model) drawCharts(feed.model);
   },
 });
+const members = new Members({ onOpen: (name) => openMember(members, panel, name) });
+const tenants = new Tenants(feed);
 const decisions = new Decisions({ onOpen: openDecision, onLight: (endpoint) => fleet.light(endpoint) });
 
 let scope = null;
@@ -70,6 +74,8 @@ function beat(model) {
     decisions.forget();
   }
   fleet.draw(model);
+  members.draw(model.news.fleet);
+  tenants.beat();
   drawCharts(model);
   decisions.draw(model.decisions);
   drawBands(model.news.flow);
@@ -131,11 +137,15 @@ byId("theme").addEventListener("click", () => {
   useTheme(next);
 });
 byId("size").addEventListener("change", (event) => fleet.resize(event.currentTarget.value));
-byId("find").addEventListener("input", (event) => fleet.find(event.currentTarget.value));
+const find = (text) => {
+  fleet.find(text);
+  members.find(text);
+};
+byId("find").addEventListener("input", (event) => find(event.currentTarget.value));
 byId("find").addEventListener("keydown", (event) => {
   if (event.key !== "Escape") return;
   event.currentTarget.value = "";
-  fleet.find("");
+  find("");
 });
 byId("pause").addEventListener("click", (event) => {
   isPaused = !isPaused;

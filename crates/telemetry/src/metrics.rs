@@ -31,7 +31,7 @@ use types::PoolName;
 
 pub use cell::{By, Counter, Distribution, Gauge, Histogram, Reading, Seconds};
 pub use cluster::{CloudWatchMetrics, ClusterMetrics};
-pub use fleet::{FleetMemberMetrics, FleetMetrics, MembershipMetrics};
+pub use fleet::{FleetMemberMetrics, FleetMetrics, FleetPace, MembershipMetrics};
 pub use flow::FlowMetrics;
 pub use owners::{
     AuthMetrics, BuildInfo, EndpointGauges, ExtProcMetrics, GatewayMetrics, PeerMetrics,
@@ -126,6 +126,11 @@ impl Metrics {
     /// The metrics of a rule of rate limits, made on the first call.
     pub fn rate_limit(&self, rule: &str) -> Arc<RateLimitMetrics> {
         Arc::clone(self.0.rate_limits().entry(rule.into()).or_default())
+    }
+
+    /// The metrics of all rules of rate limits.
+    pub fn rate_limit_rules(&self) -> Vec<Arc<RateLimitMetrics>> {
+        self.0.rate_limits().values().cloned().collect()
     }
 
     /// Takes the series of all rules off the page that are not among these.
@@ -261,7 +266,9 @@ impl Owners {
     }
 
     fn encode_ours(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        for metric in names::GATEWAY.iter().chain(names::CLUSTER) {
+        // A router has no cluster of its own: what its members are like is the fleet's to say.
+        let cluster = if self.clusters.is_router() { &[] } else { names::CLUSTER };
+        for metric in names::GATEWAY.iter().chain(cluster) {
             let mut series = describe(encoder, metric)?;
             self.gateway.write(&mut series.of(&[]));
             series.finish()?;

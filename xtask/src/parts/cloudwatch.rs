@@ -1,4 +1,4 @@
-//! `PutMetricData` against moto's server: what arrives is what the gateway knows.
+//! `PutMetricData` against moto's server: what arrives is what a gateway, and a router before it, know.
 
 use std::fs;
 use std::net::TcpStream;
@@ -30,28 +30,44 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
 
     let fleet = Fleet::start(workspace, "cloud-watch")?;
     let (gateway, admin) = (free_address()?, free_address()?);
-    let document = logs.join("cloud-watch.yaml");
+    let (router, router_admin, heartbeats) = (free_address()?, free_address()?, free_address()?);
     let endpoints: Vec<String> =
         fleet.endpoints.iter().map(|endpoint| format!("{{ url: 'http://{endpoint}' }}")).collect();
-    fs::write(
-        &document,
+    let seen = |dimension: &str| {
         format!(
-            "apiVersion: gateway.wicketgate.dev/v1alpha1\nkind: InferenceGatewayConfig\nspec:\n  \
-             discover: [{}]\n  listener: {{ address: '{gateway}' }}\n  admin: {{ address: '{admin}' }}\n  \
-             observability:\n    cloudWatch: {{ mode: api, region: eu-west-1, endpoint: 'http://{cloud}', \
-             interval: 1s, dimensions: {{ Cluster: test }} }}\n",
-            endpoints.join(", ")
-        ),
-    )
-    .context("cannot write the document")?;
-    let mut command = Command::new(workspace.wicketgate());
-    command.args(["serve", "-f"]).arg(&document);
-    // Anything: the stand-in lets everyone in.
-    command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
-    let log = logs.join("cloud-watch-serve.log");
-    let mut serve = Server::start("wicketgate serve", log, &mut command)?;
-    serve.wait_ready(READY_LIMIT, || get(admin, "/readyz").is_some())?;
-    let _load = Load::start(&[gateway]);
+            "  observability:\n    cloudWatch: {{ mode: api, region: eu-west-1, endpoint: 'http://{cloud}', \
+             interval: 1s, dimensions: {{ {dimension}: test }} }}\n"
+        )
+    };
+    let cluster = format!(
+        "apiVersion: gateway.wicketgate.dev/v1alpha1\nkind: InferenceGatewayConfig\nspec:\n  \
+         discover: [{}]\n  listener: {{ address: '{gateway}' }}\n  admin: {{ address: '{admin}' }}\n  \
+         global: {{ cluster: near, routers: ['{heartbeats}'], interval: 500ms }}\n{}",
+        endpoints.join(", "),
+        seen("Cluster")
+    );
+    let global = format!(
+        "apiVersion: gateway.wicketgate.dev/v1alpha1\nkind: GlobalInferenceGateway\nspec:\n  members:\n  \
+         - {{ name: near, url: 'http://{gateway}', price: {{ inputPerMillion: 1, outputPerMillion: 3 }} }}\n  \
+         - {{ name: absent, url: 'http://127.0.0.1:1' }}\n  \
+         heartbeats: {{ address: '{heartbeats}' }}\n  listener: {{ address: '{router}' }}\n  \
+         admin: {{ address: '{router_admin}' }}\n{}",
+        seen("Fleet")
+    );
+    let mut servers = Vec::new();
+    for (verb, document, admin) in [("serve", cluster, admin), ("global", global, router_admin)] {
+        let file = logs.join(format!("cloud-watch-{verb}.yaml"));
+        fs::write(&file, document).context("cannot write the document")?;
+        let mut command = Command::new(workspace.wicketgate());
+        command.args([verb, "-f"]).arg(&file);
+        // Anything: the stand-in lets everyone in.
+        command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
+        let log = logs.join(format!("cloud-watch-{verb}.log"));
+        let mut server = Server::start(&format!("wicketgate {verb}"), log, &mut command)?;
+        server.wait_ready(READY_LIMIT, || get(admin, "/readyz").is_some())?;
+        servers.push(server);
+    }
+    let _load = Load::start(&[router]);
 
     let mut command = Command::new(programs.join("python"));
     command
@@ -60,13 +76,15 @@ pub(crate) fn run(workspace: &Workspace) -> Result<Outcome> {
         .current_dir(&workspace.root)
         .env("PYTHONDONTWRITEBYTECODE", "1");
     let finished = run_command("arrived.py", &mut command, None, Show::All)?;
-    let page = get(admin, "/metrics").unwrap_or_default();
-    let count = |name: &str| {
-        let lines = page.lines().filter(|line| line.starts_with(name));
-        lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum::<f64>()
-    };
-    let counted = count("wicketgate_cloudwatch_reports_total") > 0.0
-        && count("wicketgate_cloudwatch_failures_total") == 0.0;
+    let counted = [admin, router_admin].iter().all(|admin| {
+        let page = get(*admin, "/metrics").unwrap_or_default();
+        let count = |name: &str| {
+            let lines = page.lines().filter(|line| line.starts_with(name));
+            lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum::<f64>()
+        };
+        count("wicketgate_cloudwatch_reports_total") > 0.0
+            && count("wicketgate_cloudwatch_failures_total") == 0.0
+    });
     println!("    {}  reports are counted, none failed", if counted { "ok    " } else { "FAILED" });
     let mut tally = Tally::of(finished.success);
     tally += Tally::of(counted);

@@ -17,7 +17,7 @@ use tokio::sync::{oneshot, watch};
 use super::{Flags, reload};
 use crate::serve::{announce, bind, descriptors, memory, open_access_log};
 use crate::shutdown::{self, Signals};
-use crate::traces;
+use crate::{cloud_watch, traces};
 
 /// How often certificates towards members are looked at.
 /// Longest time for the goodbye to the store.
@@ -59,6 +59,7 @@ async fn route(flags: Flags, document: GlobalDocument) -> anyhow::Result<()> {
     gateway.use_keys(keys);
     gateway.use_clusters(clusters);
     let exporter = traces::begin(&document.gateway, &gateway)?;
+    let reporter = cloud_watch::report(&gateway)?;
     let (suspicions, suspected) = Suspicions::channel();
     let address = heartbeats.local_addr()?;
     let listener =
@@ -93,7 +94,7 @@ async fn route(flags: Flags, document: GlobalDocument) -> anyhow::Result<()> {
     reloading.abort();
     tasks.iter().for_each(tokio::task::JoinHandle::abort);
     served?;
-    drop(exporter);
+    drop((exporter, reporter));
     tracing::info!("stopped");
     Ok(())
 }

@@ -18,6 +18,7 @@ mod money;
 mod process;
 mod redis;
 mod relay;
+mod shown;
 mod stand;
 
 /// What the shared client takes from the stand that it was made for.

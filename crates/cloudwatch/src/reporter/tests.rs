@@ -6,7 +6,7 @@ use std::time::UNIX_EPOCH;
 use telemetry::metrics::labels::CloudWatchFailure;
 
 use super::*;
-use crate::Value;
+use crate::{Group, Value};
 
 #[derive(Default)]
 struct Fixed(CloudWatchMetrics);
@@ -14,7 +14,7 @@ struct Fixed(CloudWatchMetrics);
 impl Source for Fixed {
     fn report(&self) -> Report {
         let value = Value { name: "KvUsage", unit: "Percent", value: 25.0 };
-        Report { time: UNIX_EPOCH, values: vec![value] }
+        Report { time: UNIX_EPOCH, groups: vec![Group { dimension: None, values: vec![value] }] }
     }
 
     fn counters(&self) -> &CloudWatchMetrics {

@@ -90,7 +90,7 @@ static SPEC: Section = Section {
             "Repeating on one other member, before the first byte.",
         ),
         Field::ours("accessLog", Kind::Section(&ACCESS_LOG), "One line of JSON for each request."),
-        Field::ours("observability", Kind::Section(&OBSERVABILITY), "Names of metrics."),
+        Field::ours("observability", Kind::Section(&OBSERVABILITY), "Traces, what goes to CloudWatch, names of metrics."),
         Field::ours(
             "exposeDecision",
             Kind::Flag,

@@ -21,7 +21,7 @@ pub(crate) static OBSERVABILITY: Section = Section {
         Field::ours(
             "cloudWatch",
             Kind::Section(&CLOUD_WATCH),
-            "Sends the cluster's metrics to Amazon CloudWatch; absent: nothing is sent.",
+            "Sends metrics of the cluster, or of a router's fleet, to Amazon CloudWatch; absent: nothing is sent.",
         ),
         Field::ours(
             "tracing",

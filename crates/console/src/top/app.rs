@@ -24,6 +24,7 @@ pub(super) enum Screen {
     Endpoints,
     Decisions,
     Queues,
+    Tenants,
 }
 
 /// What lies over the screen.
@@ -71,9 +72,9 @@ pub(super) struct App {
     pub(super) screen: Screen,
     pub(super) over: Over,
     /// By screen.
-    sorts: [Sort; 5],
+    sorts: [Sort; 6],
     /// The selected line's id, by screen.
-    selected: [Option<String>; 5],
+    selected: [Option<String>; 6],
     pub(super) filter: String,
     /// The filter is being typed.
     pub(super) is_typing: bool,
@@ -83,12 +84,13 @@ pub(super) struct App {
 }
 
 impl Screen {
-    pub(super) const ALL: [(Self, &'static str); 5] = [
+    pub(super) const ALL: [(Self, &'static str); 6] = [
         (Self::Fleet, "Fleet"),
         (Self::Pools, "Pools"),
         (Self::Endpoints, "Endpoints"),
         (Self::Decisions, "Decisions"),
         (Self::Queues, "Queues"),
+        (Self::Tenants, "Tenants"),
     ];
 
     fn index(self) -> usize {
@@ -108,6 +110,7 @@ impl App {
             Screen::Pools => sheets::pools(&self.fleet),
             Screen::Decisions => sheets::decisions(&self.fleet),
             Screen::Queues => sheets::queues(&self.fleet),
+            Screen::Tenants => sheets::tenants(self.fleet.usage()),
         };
         sheet.filter(&self.filter);
         sheet.sort(self.sort());
@@ -167,7 +170,7 @@ impl App {
         }
         match key.code {
             KeyCode::Char('q') => return Then::Quit,
-            KeyCode::Char(digit @ '1'..='5') => self.show(digit as usize - '1' as usize),
+            KeyCode::Char(digit @ '1'..='6') => self.show(digit as usize - '1' as usize),
             KeyCode::Tab | KeyCode::Right => {
                 self.show((self.screen.index() + 1) % Screen::ALL.len())
             }
@@ -268,7 +271,7 @@ impl App {
                 self.filter = id;
                 self.screen = Screen::Endpoints;
             }
-            Screen::Queues => {}
+            Screen::Queues | Screen::Tenants => {}
         }
         Then::Draw
     }

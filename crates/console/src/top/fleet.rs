@@ -5,7 +5,7 @@ pub(super) mod testing;
 
 use std::time::Duration;
 
-use gateway::{DecisionView, EndpointView, FleetView};
+use gateway::{DecisionView, EndpointView, FleetView, UsageView};
 use types::Timestamp;
 
 use super::history::{History, Pace};
@@ -104,6 +104,25 @@ impl Fleet {
 
     pub(super) fn queues(&self) -> Option<&[QueueView]> {
         self.snapshot.as_ref()?.queues.as_deref()
+    }
+
+    /// What tenants took of the GPUs.
+    pub(super) fn usage(&self) -> Option<&UsageView> {
+        self.snapshot.as_ref()?.usage.as_ref()
+    }
+
+    /// Those that may get requests, and all: endpoints, or at a router the members.
+    pub(super) fn ready(&self) -> (usize, usize) {
+        match self.clusters() {
+            Some(fleet) => {
+                let ready = fleet.members.iter().filter(|member| member.takes_requests).count();
+                (ready, fleet.members.len())
+            }
+            None => {
+                let all = self.endpoints();
+                (all.iter().filter(|endpoint| endpoint.state == "ready").count(), all.len())
+            }
+        }
     }
 
     /// The members of a router over clusters.

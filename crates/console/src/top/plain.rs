@@ -15,6 +15,8 @@ use crate::admin::Admin;
 const WIDTH: u16 = 150;
 /// Decisions that are printed.
 const DECISIONS: usize = 10;
+/// Tenants that are printed, those that took most.
+const TENANTS: usize = 10;
 
 /// Looks twice, `interval` apart, since a rate takes two; prints what it saw.
 pub(super) fn print(admin: &Admin, interval: Duration) -> anyhow::Result<()> {
@@ -43,9 +45,14 @@ pub(super) fn text(fleet: &Fleet, gateway: &str) -> String {
     if fleet.queues().is_some() {
         sheets.push(sheets::queues(fleet));
     }
-    let mut decisions = sheets::decisions(fleet);
-    decisions.rows.truncate(DECISIONS);
-    sheets.push(decisions);
+    if fleet.clusters().is_none() {
+        let mut tenants = sheets::tenants(fleet.usage());
+        tenants.rows.truncate(TENANTS);
+        sheets.push(tenants);
+        let mut decisions = sheets::decisions(fleet);
+        decisions.rows.truncate(DECISIONS);
+        sheets.push(decisions);
+    }
     let texts: Vec<String> = sheets.iter().map(|sheet| sheet.plain(WIDTH)).collect();
     out.push_str(&texts.join("\n"));
     out

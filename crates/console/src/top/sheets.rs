@@ -1,8 +1,10 @@
 //! The tables of `top`: what stands in which column, and what deserves a colour.
 
 mod members;
+mod tenants;
 
 use gateway::{DecisionView, EndpointView};
+pub(super) use tenants::tenants;
 
 use super::fleet::{Fleet, PoolRow};
 use super::sheet::{Cell, Column, Row, Sheet};
@@ -89,7 +91,7 @@ pub(super) fn endpoints(fleet: &Fleet) -> Sheet {
             Column::right("flying", 6, 0),
             Column::right("LoRA", 5, 60),
             Column::right("age", 6, 66),
-            Column::right("tok/s", 5, 72),
+            Column::right("prefill/s", 9, 76),
             Column::right("step", 6, 92),
             Column::left("full", 11, 104),
             Column::left("engine", 8, 112),
@@ -117,7 +119,7 @@ fn endpoint(view: &EndpointView) -> Row {
     let age = view.scrape_age_ms.map(|age| age as f64 / 1000.0);
     let old = if view.state == "stale" { Tone::Bad } else { Tone::Dim };
     let step = view.speed.as_ref().map(|speed| f64::from(speed.step_ms) / 1000.0);
-    let prefill = view.speed.as_ref().map(|speed| f64::from(speed.prefill_tokens_per_second));
+    let prefill = view.speed.as_ref().and_then(|speed| speed.prefill_tokens_per_second);
     Row {
         id: format!("{}\n{}", view.pool, view.endpoint),
         cells: vec![

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use gateway::{DecisionView, EndpointView, FleetView};
+use gateway::{DecisionView, EndpointView, FleetView, UsageView};
 use serde::Deserialize;
 use types::Timestamp;
 
@@ -49,6 +49,8 @@ pub(super) struct Snapshot {
     pub(super) queues: Option<Vec<QueueView>>,
     /// `None`: it is no router over clusters.
     pub(super) clusters: Option<FleetView>,
+    /// What tenants took of the GPUs; `None`: a gateway of former days.
+    pub(super) usage: Option<UsageView>,
 }
 
 /// One pool's counters since the gateway's start, and its gauges.
@@ -118,6 +120,7 @@ impl Snapshot {
             decisions,
             queues: admin.json_if_there("/debug/flow")?.map(|flow: Flow| flow.bands),
             clusters: admin.json_if_there("/debug/fleet")?,
+            usage: admin.json_if_there("/debug/usage")?,
         })
     }
 

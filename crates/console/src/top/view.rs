@@ -59,7 +59,9 @@ fn screen(frame: &mut Frame<'_>, area: Rect, app: &App, theme: Theme) {
         pools.sort(Sort { column: Some(2), reversed: false });
     }
     let shown = (pools.rows.len() as u16).clamp(1, (area.height / 3).max(1));
-    let decisions = if area.height >= DECISIONS_FROM { DECISIONS_LINES } else { 0 };
+    // A router makes no receipts.
+    let has_receipts = app.fleet.clusters().is_none();
+    let decisions = if has_receipts && area.height >= DECISIONS_FROM { DECISIONS_LINES } else { 0 };
     let [top, middle, bottom] = Layout::vertical([
         Constraint::Length(shown + 2),
         Constraint::Min(0),

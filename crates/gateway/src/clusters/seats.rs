@@ -87,6 +87,10 @@ impl Seats {
         self.seats.get(usize::from(member.0))
     }
 
+    pub(crate) fn all(&self) -> &[Arc<Seat>] {
+        &self.seats
+    }
+
     pub(crate) fn by_name(&self, name: &str) -> Option<&Arc<Seat>> {
         self.seats.iter().find(|seat| &*seat.name == name)
     }
@@ -101,6 +105,11 @@ impl Seats {
             }
         }
         self.endpoints.store(Arc::new(endpoints));
+    }
+
+    pub(crate) fn member_at(&self, endpoint: EndpointId) -> Option<MemberId> {
+        let at = self.endpoints.load().iter().position(|known| *known == Some(endpoint))?;
+        u16::try_from(at).ok().map(MemberId)
     }
 
     pub(crate) fn endpoint_of(&self, member: MemberId) -> Option<EndpointId> {

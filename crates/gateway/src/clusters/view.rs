@@ -1,13 +1,15 @@
 //! The members for people: `/debug/fleet`.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use fleet::MemberStatus;
+use fleet::{Condition, MemberStatus};
 use serde::{Deserialize, Serialize};
-use types::Timestamp;
+use telemetry::metrics::FleetMemberMetrics;
+use telemetry::metrics::labels::{EndpointState, Label, MemberReason};
+use types::{EndpointId, Timestamp};
 
 use super::{Clusters, state_label};
-use telemetry::metrics::labels::Label;
 
 /// All members. The names of the fields are stable.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -33,6 +35,8 @@ pub struct MemberView {
     pub region: String,
     /// `unknown`, `fresh`, `suspect`, `dead`, `ejected`, `returning` or `draining`.
     pub state: String,
+    /// Whether its state lets it have requests at all.
+    pub takes_requests: bool,
     /// An operator drains it.
     pub drained: bool,
     /// Of its last heartbeat; `null`: there was none.
@@ -49,6 +53,13 @@ pub struct MemberView {
     pub sent: u64,
     /// Share of all requests that this router has sent.
     pub share: f64,
+    /// The same of the last five minutes, where there were requests.
+    pub share_now: f64,
+    /// Requests sent there so far by why it got them; reasons that never were are left out.
+    pub reasons: BTreeMap<String, u64>,
+    /// Of the last five minutes: requests sent there a second, and those that went elsewhere after it failed them.
+    pub requests_per_second: f64,
+    pub failovers_per_second: f64,
     pub models: Vec<ModelView>,
 }
 
@@ -97,9 +108,22 @@ impl Clusters {
         let status = table.fleet.status(now);
         let all: u64 =
             status.members.iter().flat_map(|member| &member.models).map(|m| m.own_sent).sum();
+        let mut rates = self.rates().members;
+        let pace: f64 = rates.values().map(|member| member.requests).sum();
         let members = status.members.iter().map(|member| {
-            let url = table.seat(member.id).map(|seat| seat.address.to_string());
-            MemberView { url: url.unwrap_or_default(), ..member_view(member, all) }
+            let mut view = member_view(member, all);
+            if let Some(seat) = table.seat(member.id) {
+                view.url = seat.address.to_string();
+                view.reasons = reasons(&seat.metrics);
+            }
+            if let Some(rates) = rates.remove(view.member.as_str()) {
+                view.requests_per_second = rates.requests;
+                if pace > 0.0 {
+                    view.share_now = rates.requests / pace;
+                }
+                view.failovers_per_second = rates.failovers;
+            }
+            view
         });
         let savings = self.purses.savings(|savings| {
             let view =
@@ -133,10 +157,27 @@ impl Clusters {
         }
     }
 
+    /// How a member stands, in an endpoint's words.
+    pub(crate) fn standing(&self, endpoint: EndpointId) -> EndpointState {
+        let table = self.table();
+        match table.member_at(endpoint).map(|member| table.fleet.condition(member)) {
+            Some(condition) if condition.takes_requests() => EndpointState::Ready,
+            Some(Condition::Ejected) => EndpointState::Ejected,
+            _ => EndpointState::Stale,
+        }
+    }
+
     /// Brings the gauges up to date. To be called before they are read.
     pub(crate) fn refresh_gauges(&self, now: Timestamp) {
         let table = self.table();
+        let (mut capacity, mut headroom) = (0.0, 0.0);
         for member in table.fleet.status(now).members {
+            if member.condition.takes_requests() {
+                for model in &member.models {
+                    capacity += f64::from(model.in_flight_max);
+                    headroom += f64::from(model.in_flight_max.saturating_sub(model.in_flight));
+                }
+            }
             let Some(seat) = table.seat(member.id) else { continue };
             let metrics = &seat.metrics;
             let state = state_label(member.condition);
@@ -149,6 +190,8 @@ impl Clusters {
             let own: u32 = member.models.iter().map(|model| model.own_in_flight).sum();
             metrics.in_flight.set(i64::from(own));
         }
+        self.metrics.pace.capacity_requests.set(capacity);
+        self.metrics.pace.headroom_requests.set(headroom);
         self.purses.savings(|savings| {
             for (member, tally) in savings.iter() {
                 if let Some(seat) = table.seats.by_name(member) {
@@ -160,6 +203,12 @@ impl Clusters {
     }
 }
 
+fn reasons(metrics: &FleetMemberMetrics) -> BTreeMap<String, u64> {
+    let counts =
+        MemberReason::ALL.iter().map(|reason| (reason, metrics.decisions.of(*reason).get()));
+    counts.filter(|(_, n)| *n > 0).map(|(reason, n)| (reason.as_str().to_owned(), n)).collect()
+}
+
 fn member_view(member: &MemberStatus, all: u64) -> MemberView {
     let sent: u64 = member.models.iter().map(|model| model.own_sent).sum();
     MemberView {
@@ -167,6 +216,7 @@ fn member_view(member: &MemberStatus, all: u64) -> MemberView {
         url: String::new(),
         region: member.region.to_string(),
         state: member.condition.name().to_owned(),
+        takes_requests: member.condition.takes_requests(),
         drained: member.is_drained,
         heartbeat_age_ms: member.age.map(millis),
         heartbeat_lag_ms: millis(member.lag),
@@ -176,6 +226,10 @@ fn member_view(member: &MemberStatus, all: u64) -> MemberView {
         in_flight: member.models.iter().map(|model| model.own_in_flight).sum(),
         sent,
         share: if all > 0 { sent as f64 / all as f64 } else { 0.0 },
+        share_now: if all > 0 { sent as f64 / all as f64 } else { 0.0 },
+        reasons: BTreeMap::new(),
+        requests_per_second: 0.0,
+        failovers_per_second: 0.0,
         models: member
             .models
             .iter()

@@ -9,11 +9,13 @@ use types::{EngineKind, Timestamp};
 
 use super::history::Columns;
 use super::pulse::{Pulse, round};
+use crate::Gateway;
 use crate::admission::BandView;
+use crate::clusters::FleetView;
 use crate::decisions::DecisionSummary;
 use crate::explain::ScorerView;
 use crate::pool::Pool;
-use crate::status::{IDLE_TOKENS, millis, standing};
+use crate::status::{IDLE_TOKENS, millis};
 
 /// All that does not change from beat to beat.
 #[derive(Debug, Serialize)]
@@ -52,6 +54,9 @@ pub(super) struct News {
     pub(super) at_ms: u64,
     pub(super) gateway: GatewayNews,
     pub(super) pools: Vec<PoolNews>,
+    /// The members of a router over clusters, which has no endpoints in its pools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) fleet: Option<FleetView>,
     /// What waits; bands that hold nothing are left out.
     pub(super) flow: Vec<BandView>,
     /// Newest first.
@@ -117,18 +122,24 @@ struct Rows {
 }
 
 impl Who {
-    pub(super) fn new(version: &'static str, pools: &[std::sync::Arc<Pool>]) -> Self {
+    /// * `is_router`: its pools have members in place of endpoints, which are told apart, and no scorers.
+    pub(super) fn new(
+        version: &'static str,
+        pools: &[std::sync::Arc<Pool>],
+        is_router: bool,
+    ) -> Self {
         Self {
             version,
             states: EndpointState::ALL.iter().map(|state| state.as_str()).collect(),
             engines: EngineKind::ALL.iter().map(|engine| engine.as_str()).collect(),
-            pools: pools.iter().map(|pool| PoolWho::of(pool)).collect(),
+            pools: pools.iter().map(|pool| PoolWho::of(pool, is_router)).collect(),
         }
     }
 }
 
 impl PoolWho {
-    fn of(pool: &Pool) -> Self {
+    fn of(pool: &Pool, is_router: bool) -> Self {
+        let members = if is_router { &[] } else { pool.members.as_slice() };
         let scorers = |profile: &sched::Profile| {
             let weighted = |scorer: &sched::WeightedScorer| ScorerView {
                 name: scorer.scorer.name().to_owned(),
@@ -139,23 +150,24 @@ impl PoolWho {
         Self {
             name: pool.name.as_str().to_owned(),
             model: pool.model.as_str().to_owned(),
-            scorers: scorers(&pool.profile),
+            scorers: if is_router { Vec::new() } else { scorers(&pool.profile) },
             shadow: pool.shadow.as_ref().map(|shadow| scorers(&shadow.profile)),
-            endpoints: pool.members.iter().map(|member| member.member.authority.clone()).collect(),
+            endpoints: members.iter().map(|member| member.member.authority.clone()).collect(),
         }
     }
 }
 
 impl PoolNews {
-    pub(super) fn of(pool: &Pool, pulse: Pulse, now: Timestamp) -> Self {
-        let mut rows = Rows::with_capacity(pool.members.len());
+    pub(super) fn of(gateway: &Gateway, pool: &Pool, pulse: Pulse, now: Timestamp) -> Self {
+        let members = if gateway.clusters().is_some() { &[] } else { pool.members.as_slice() };
+        let mut rows = Rows::with_capacity(members.len());
         let mut saturation = 0.0;
-        for pool_member in &pool.members {
+        for pool_member in members {
             let member = &pool_member.member;
             let candidate = member.state.observe(None, now);
             let full = pool.settings.saturation.endpoint(&candidate);
             saturation += full.min(1.0);
-            rows.state.push(standing(&candidate).index());
+            rows.state.push(gateway.standing(&candidate).index());
             rows.engine.push(member.engine().index());
             rows.waiting.push(candidate.waiting.round() as u32);
             rows.running.push(candidate.running.round() as u32);
@@ -177,7 +189,7 @@ impl PoolNews {
                 refused: count(Shadow::Refused),
             }
         });
-        let saturation = saturation / pool.members.len().max(1) as f32;
+        let saturation = saturation / members.len().max(1) as f32;
         Self { saturation: round(saturation, 1000.0), pulse, shadow, rows }
     }
 }

@@ -24,7 +24,7 @@ macro_rules! sources {
 static STYLES: [(&str, &str); 3] = sources!["base.css", "fleet.css", "panels.css",];
 
 /// Name and text; who imports stands behind what it imports.
-static MODULES: [(&str, &str); 9] = sources![
+static MODULES: [(&str, &str); 11] = sources![
     "dom.js",
     "feed.js",
     "bands.js",
@@ -33,6 +33,8 @@ static MODULES: [(&str, &str); 9] = sources![
     "receipt.js",
     "endpoint.js",
     "fleet.js",
+    "members.js",
+    "tenants.js",
     "main.js",
 ];
 

@@ -40,6 +40,10 @@ impl Metrics {
 }
 
 impl Clusters {
+    pub(super) fn is_router(&self) -> bool {
+        self.fleet.get().is_some()
+    }
+
     fn members(&self) -> MutexGuard<'_, BTreeMap<Box<str>, Arc<FleetMemberMetrics>>> {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -15,6 +15,21 @@ pub struct FleetMetrics {
     pub leases: Gauge,
     pub lease_share: Reading,
     pub store_up: Reading,
+    pub pace: FleetPace,
+}
+
+/// What the last five minutes were like, and what room the members say they have.
+#[derive(Debug, Default)]
+pub struct FleetPace {
+    pub request_rate: Reading,
+    pub error_ratio: Reading,
+    pub shed_ratio: Reading,
+    pub ttft_p99: Reading,
+    pub duration_p99: Reading,
+    pub input_token_rate: Reading,
+    pub output_token_rate: Reading,
+    pub capacity_requests: Reading,
+    pub headroom_requests: Reading,
 }
 
 /// Of a member. Help texts of the fields: [`names::FLEET_MEMBER`].
@@ -50,6 +65,26 @@ impl FleetMetrics {
         out.gauge(&names::FLEET_LEASES, &self.leases);
         out.reading(&names::FLEET_LEASE_SHARE, &self.lease_share);
         out.reading(&names::FLEET_STORE_UP, &self.store_up);
+        for (metric, reading) in self.pace.readings() {
+            out.reading(metric, reading);
+        }
+    }
+}
+
+impl FleetPace {
+    /// In page order.
+    pub fn readings(&self) -> [(&'static names::Metric, &Reading); 9] {
+        [
+            (&names::FLEET_REQUEST_RATE, &self.request_rate),
+            (&names::FLEET_ERROR_RATIO, &self.error_ratio),
+            (&names::FLEET_SHED_RATIO, &self.shed_ratio),
+            (&names::FLEET_TTFT_P99, &self.ttft_p99),
+            (&names::FLEET_DURATION_P99, &self.duration_p99),
+            (&names::FLEET_INPUT_TOKEN_RATE, &self.input_token_rate),
+            (&names::FLEET_OUTPUT_TOKEN_RATE, &self.output_token_rate),
+            (&names::FLEET_CAPACITY_REQUESTS, &self.capacity_requests),
+            (&names::FLEET_HEADROOM_REQUESTS, &self.headroom_requests),
+        ]
     }
 }
 

@@ -38,9 +38,6 @@ fn full() -> Metrics {
     for signal in Signal::ALL {
         endpoint.signal_age.of(*signal).set(1.0);
     }
-    for (_, reading) in metrics.gateway().cluster.readings() {
-        reading.set(0.5);
-    }
     metrics.usage().set_bounds(10, 10);
     metrics.usage().of(&pool, &TenantName::new("team-a"));
     metrics.gateway().set_config_hash("beef");
@@ -53,6 +50,9 @@ fn full() -> Metrics {
     let fleet = metrics.fleet();
     fleet.lease_share.set(0.5);
     fleet.store_up.set(1.0);
+    for (_, reading) in fleet.pace.readings() {
+        reading.set(0.5);
+    }
     let member = metrics.fleet_member("west");
     for reading in
         [&member.heartbeat_age, &member.round_trip, &member.ramp, &member.spent, &member.saved]
@@ -60,6 +60,15 @@ fn full() -> Metrics {
         reading.set(0.5);
     }
     metrics.membership();
+    metrics
+}
+
+/// A gateway that is no router: what it shows of its cluster, a router shows of its fleet.
+fn of_a_cluster() -> Metrics {
+    let metrics = metrics();
+    for (_, reading) in metrics.gateway().cluster.readings() {
+        reading.set(0.5);
+    }
     metrics
 }
 
@@ -90,9 +99,10 @@ fn metric_of(series: &str) -> (&str, Vec<&str>) {
 
 #[test]
 fn the_page_shows_every_metric_of_the_table_with_its_labels_and_nothing_else() {
-    let page = full().encode();
+    let (router, cluster) = (full().encode(), of_a_cluster().encode());
+    assert!(!router.contains("wicketgate_cluster_") && !cluster.contains("wicketgate_fleet_"));
     let mut seen = BTreeMap::new();
-    for (series, _) in samples(&page) {
+    for (series, _) in samples(&router).chain(samples(&cluster)) {
         let (name, labels) = metric_of(series);
         seen.insert(name, labels);
     }

@@ -1,7 +1,11 @@
 //! Metrics of the global tier: of a router, of its members, and of a member that reports.
 
 use super::table::metric;
-use super::{Kind, Metric, Unit};
+use super::{
+    FLEET_CAPACITY_REQUESTS, FLEET_DURATION_P99, FLEET_ERROR_RATIO, FLEET_HEADROOM_REQUESTS,
+    FLEET_INPUT_TOKEN_RATE, FLEET_OUTPUT_TOKEN_RATE, FLEET_REQUEST_RATE, FLEET_SHED_RATIO,
+    FLEET_TTFT_P99, Kind, Metric, Unit,
+};
 
 /// Of a router.
 pub static FLEET: &[&Metric] = &[
@@ -12,6 +16,15 @@ pub static FLEET: &[&Metric] = &[
     &FLEET_LEASES,
     &FLEET_LEASE_SHARE,
     &FLEET_STORE_UP,
+    &FLEET_REQUEST_RATE,
+    &FLEET_ERROR_RATIO,
+    &FLEET_SHED_RATIO,
+    &FLEET_TTFT_P99,
+    &FLEET_DURATION_P99,
+    &FLEET_INPUT_TOKEN_RATE,
+    &FLEET_OUTPUT_TOKEN_RATE,
+    &FLEET_CAPACITY_REQUESTS,
+    &FLEET_HEADROOM_REQUESTS,
 ];
 
 /// Of each member.

@@ -32,12 +32,14 @@ const LEVELS: &[(&str, &str, &[&Metric])] = &[
         "All pools together, as this gateway sees them. Rates and percentiles are of the last five minutes, moved on \
          every five seconds, so that they are there without a time-series database; percentiles are interpolated \
          in the buckets of the pools' histograms. With several gateways each has its own window: sum rates and \
-         take the worst percentile, or query the histograms. These are what CloudWatch gets.",
+         take the worst percentile, or query the histograms. These are what CloudWatch gets. A router of the \
+         global tier has the fleet's instead.",
         CLUSTER,
     ),
     (
         "Fleet",
-        "Several clusters behind one address, as one router of the global tier sees them (docs/global.md).",
+        "Several clusters behind one address, as one router of the global tier sees them (docs/global.md). Rates, shares and \
+         percentiles as for a cluster; these are what CloudWatch gets of a router.",
         FLEET,
     ),
     ("Fleet: members", "One cluster of a router.", FLEET_MEMBER),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use gateway::{DecisionView, EndpointView};
+use gateway::{DecisionView, EndpointView, PriceView, UsageRow, UsageView};
 use types::Timestamp;
 
 use super::super::snapshot::{Counters, QueueView, Snapshot};
@@ -49,6 +49,32 @@ pub(in super::super) fn decision(number: u32, endpoint: &str) -> DecisionView {
                    "same": false, "predicted_ttft_ms": 120.0, "regret_ms": -36.0},
     }))
     .expect("a decision")
+}
+
+/// Two tenants in a pool that has a price, one in a pool without.
+fn usage(requests: f64) -> UsageView {
+    let row = |pool: &str, tenant: &str, share: f64, price: Option<f64>| UsageRow {
+        pool: pool.to_owned(),
+        tenant: tenant.to_owned(),
+        requests: (requests * share) as u64,
+        input_tokens: (requests * share * 1800.0) as u64,
+        cached_input_tokens: (requests * share * 1100.0) as u64,
+        output_tokens: (requests * share * 210.0) as u64,
+        prefill_gpu_seconds: requests * share * 0.5,
+        decode_gpu_seconds: requests * share * 4.0,
+        saved_gpu_seconds: requests * share * 1.25,
+        cost: price.map(|price| requests * share * 4.5 * price / 3600.0),
+        saved: price.map(|price| requests * share * 1.25 * price / 3600.0),
+    };
+    UsageView {
+        currency: "USD".to_owned(),
+        prices: vec![PriceView { pool: "chat".to_owned(), gpu_hour: 2.49, gpus_per_endpoint: 8 }],
+        rows: vec![
+            row("chat", "research", 0.2, Some(2.49)),
+            row("chat", "assistant", 0.7, Some(2.49)),
+            row("embed", "evil\u{1b}[2J", 0.1, None),
+        ],
+    }
 }
 
 /// Two pools with four endpoints, one of them stale, one with a hostile name.
@@ -107,5 +133,6 @@ pub(in super::super) fn snapshot(second: u64, requests: f64) -> Snapshot {
         decisions: (0..9).map(|number| decision(number, "10.0.0.1:8000")).collect(),
         queues: Some(queues),
         clusters: None,
+        usage: Some(usage(requests)),
     }
 }

@@ -21,7 +21,8 @@ pub(super) fn members(fleet: &FleetView) -> Sheet {
             Column::right("ramp", 5, 86),
             Column::right("failed", 6, 94),
             Column::right("way", 6, 102),
-            Column::right("sent", 6, 110),
+            Column::right("spill", 6, 110),
+            Column::right("sent", 6, 118),
             Column::left("region", 14, 126),
         ],
         rows: fleet.members.iter().map(member).collect(),
@@ -34,6 +35,8 @@ fn member(view: &MemberView) -> Row {
     let load = view.models.iter().map(|model| f64::from(model.load)).reduce(f64::max);
     let waiting: u64 = view.models.iter().map(|model| u64::from(model.waiting)).sum();
     let ready: u64 = view.models.iter().map(|model| u64::from(model.endpoints_ready)).sum();
+    // Requests that came because there was no room elsewhere.
+    let spilled: u64 = ["spill", "overflow"].iter().filter_map(|why| view.reasons.get(*why)).sum();
     let tone = match view.state.as_str() {
         "fresh" => Tone::Good,
         "suspect" | "returning" | "draining" => Tone::Warn,
@@ -47,7 +50,7 @@ fn member(view: &MemberView) -> Row {
             Cell::text(&view.member, Tone::Name),
             Cell::text(&view.state, tone),
             Cell::maybe(age, time, warn_above(age.is_some_and(|age| age > 6.0))),
-            Cell::number(percent(view.share), view.share, Tone::Plain),
+            Cell::number(percent(view.share_now), view.share_now, Tone::Plain),
             number(view.in_flight.into(), Tone::Plain),
             share(load),
             number(waiting, warn_above(waiting > 0)),
@@ -59,6 +62,7 @@ fn member(view: &MemberView) -> Row {
                 warn_above(view.failed > 0.05),
             ),
             Cell::number(time(view.round_trip_ms / 1000.0), view.round_trip_ms, Tone::Dim),
+            Cell::number(short(spilled as f64), spilled as f64, warn_above(spilled > 0)),
             Cell::number(short(view.sent as f64), view.sent as f64, Tone::Dim),
             Cell::text(&view.region, Tone::Dim),
         ],
@@ -76,7 +80,8 @@ mod tests {
             state: state.to_owned(),
             heartbeat_age_ms: Some(1500),
             ramp: 0.5,
-            share: 0.25,
+            share_now: 0.25,
+            reasons: [("spill".to_owned(), 7), ("local".to_owned(), 90)].into(),
             ..MemberView::default()
         };
         let fleet = FleetView {
@@ -86,6 +91,7 @@ mod tests {
         let text = members(&fleet).plain(150);
         let line = text.lines().find(|line| line.contains("west")).unwrap();
         assert!(line.contains("fresh") && line.contains("25 %") && line.contains("50 %"), "{text}");
+        assert!(line.split_whitespace().any(|word| word == "7"), "what spilled there: {text}");
         assert!(text.lines().any(|line| line.contains("east") && line.contains("dead")), "{text}");
     }
 }

@@ -48,7 +48,7 @@ fn endpoint_lines(view: &EndpointView, app: &App, theme: Theme) -> Vec<Line<'sta
         None => "nothing learned yet".to_owned(),
         Some(speed) => format!(
             "{} prompt tokens/s, a step takes {}",
-            short(f64::from(speed.prefill_tokens_per_second)),
+            speed.prefill_tokens_per_second.map_or("–".to_owned(), short),
             millis(f64::from(speed.step_ms)),
         ),
     };

@@ -69,12 +69,12 @@ pub(in super::super) fn totals(fleet: &Fleet) -> String {
     let pace = fleet.total();
     let or_unknown =
         |value: Option<f64>, write: fn(f64) -> String| value.map_or("–".to_owned(), write);
-    let ready = snapshot.endpoints.iter().filter(|endpoint| endpoint.state == "ready").count();
+    let (ready, all) = fleet.ready();
     let window = fleet.window().map_or(String::new(), |window| format!("   over {window:.0} s"));
     format!(
         "{}/{} ready   {} req/s   TTFT {} p95 {}   {} tok/s   429 {}/s   err {}/s   hits {}   {} conns{window}",
         ready,
-        snapshot.endpoints.len(),
+        all,
         or_unknown(pace.requests, short),
         or_unknown(pace.ttft_p50, time),
         or_unknown(pace.ttft_p95, time),

@@ -9,7 +9,7 @@ use crate::top::theme::{Theme, Tone};
 
 const HELP: &str = "\
 # Keys
-1 … 5, Tab, ← →    Fleet, Pools, Endpoints, Decisions, Queues
+1 … 6, Tab, ← →    Fleet, Pools, Endpoints, Decisions, Queues, Tenants
 ↑ ↓, j k, PgUp …   choose a line; Home and End, g and G go to the ends
 Enter              details of an endpoint or a decision; of a pool, its endpoints
 /                  show only lines with a text in them; Esc shows all again
@@ -33,9 +33,15 @@ wait, run requests waiting and running, as the engine said last
 flying    requests that gateways have there now
 LoRA      adapters believed to be on the GPU, and how many fit
 age       since the last good scrape
-tok/s     learned: prompt tokens that it computes in a second
+prefill/s learned over the last minute: prompt tokens that it computes in a second
 step      learned: one step of a batch of one
 full      share of capacity in use; at 100 % it is full
+
+# Tenants
+GPU time  what their requests took since the gateway started, by learned speeds
+saved     what prompts did not take because their beginning was cached
+cost      by observability.prices of the document; price: a GPU-hour × GPUs of an endpoint
+
 –         not known: the engine does not say, or nothing is learned yet
 ";
 

@@ -46,7 +46,7 @@ fn a_narrow_terminal_keeps_what_matters_most() {
 fn details_help_queues_and_decisions_have_screens() {
     let mut app = app();
     let mut out = String::new();
-    for key in [KeyCode::Char('4'), KeyCode::Char('5'), KeyCode::Char('?')] {
+    for key in [KeyCode::Char('4'), KeyCode::Char('5'), KeyCode::Char('6'), KeyCode::Char('?')] {
         press(&mut app, key);
         out.push_str(&screen_at(&app, 100, 26));
     }
@@ -76,7 +76,7 @@ fn a_gateway_that_does_not_answer_is_told_and_the_last_picture_stays() {
 #[test]
 fn every_screen_can_be_drawn_at_any_size_and_no_name_steers_the_terminal() {
     let mut app = app();
-    for digit in '1'..='5' {
+    for digit in '1'..='6' {
         press(&mut app, KeyCode::Char(digit));
         for (width, height) in [(1, 1), (20, 5), (33, 7), (80, 24), (211, 60)] {
             let screen = screen_at(&app, width, height);
