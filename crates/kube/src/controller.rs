@@ -81,6 +81,7 @@ pub async fn control(
 }
 
 /// What became of work on one gateway.
+#[allow(clippy::large_enum_variant, reason = "a handful live at a time")]
 enum Outcome {
     Objects(Key, Vec<Applied>, Option<Failure>),
     Status(Key, Result<Option<DynamicObject>, String>, Standing),

@@ -59,6 +59,7 @@ impl Controller {
     }
 }
 
+#[expect(clippy::print_stderr, reason = "shown beside the test that fails of it")]
 impl Drop for Controller {
     fn drop(&mut self) {
         let _ = self.child.kill();

@@ -30,6 +30,7 @@ use namespace::Namespace;
 pub(crate) use plan::{Applied, StatusPlan, Write};
 
 /// Something that the API server said.
+#[allow(clippy::large_enum_variant, reason = "taken in at once, and nearly all are pods")]
 #[derive(Debug)]
 pub(crate) enum News {
     Gateway(ApiGroup, Event<DynamicObject>),

@@ -42,7 +42,9 @@ async fn keep(client: Client, pools: Pools, gateway: Arc<Gateway>, tell: watch::
         let api: Api<DynamicObject> =
             Api::namespaced_with(client.clone(), &source.namespace, &resource);
         let name = format!("{}.{}", resource.kind, resource.group);
-        watch_kind(api, watcher::Config::default(), name, gateway.metrics.clone()).map(move |news| (at, news)).boxed()
+        watch_kind(api, watcher::Config::default(), name, gateway.metrics.clone())
+            .map(move |news| (at, news))
+            .boxed()
     });
     let mut streams = select_all(streams);
     let mut world = World::default();
