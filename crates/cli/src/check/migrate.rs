@@ -1,13 +1,11 @@
 //! A document of AWS's group, rewritten to ours: the same gateway, free to use our fields.
 
-use config::{ApiGroup, Document};
+use config::{ApiGroup, Document, Spec, Weights};
 use serde_json::{Map, Value, json};
 
 /// AWS's defaults where ours differ.
 const BODY_BYTES: u64 = 268_435_456;
 const ENGINE: &str = "vllm";
-/// Gives the weights that AWS has where none are written.
-const POLICY: &str = "reference";
 
 /// The rewritten document as YAML. Comments are lost, and what a cluster added is left out.
 ///
@@ -21,7 +19,9 @@ pub(super) fn rewritten(text: &str, document: &Document) -> anyhow::Result<Strin
         "it is of our group already: {}",
         document.api_group.api_version()
     );
-    let mut object: Value = serde_saphyr::from_str(text)?;
+    // `n` and `off` are names here, as everywhere in a document.
+    let strict = serde_saphyr::options! { strict_booleans: true };
+    let mut object: Value = serde_saphyr::from_str_with_options(text, strict)?;
     object["apiVersion"] = json!(ApiGroup::Wicketgate.api_version());
     if let Some(object) = object.as_object_mut() {
         object.remove("status");
@@ -36,13 +36,48 @@ pub(super) fn rewritten(text: &str, document: &Document) -> anyhow::Result<Strin
     for scheduler in spec["schedulers"].as_array_mut().into_iter().flatten() {
         let Some(scheduler) = scheduler.as_object_mut() else { continue };
         or_insert(scheduler, "engineType", json!(ENGINE));
-        or_insert(scheduler, "policy", json!(POLICY));
+        if scheduler.contains_key("configMapRef") {
+            continue;
+        }
+        or_insert(scheduler, "weights", json!({}));
+        if let Some(weights) = scheduler["weights"].as_object_mut() {
+            for (key, weight) in weights_of_aws() {
+                or_insert(weights, key, json!(weight));
+            }
+        }
     }
+    // In quotes, also for readers of YAML 1.1.
     let rewritten = serde_saphyr::to_string(&object)?;
     let read = config::parse(&rewritten, "the rewritten document")
         .map_err(|errors| anyhow::anyhow!("{errors}"))?;
-    anyhow::ensure!(read.spec == document.spec, "the rewritten document does not mean the same");
+    anyhow::ensure!(
+        meaning(&read.spec) == meaning(&document.spec),
+        "the rewritten document does not mean the same"
+    );
     Ok(rewritten)
+}
+
+/// Without weights that a picker's own document goes before.
+fn meaning(spec: &Spec) -> Spec {
+    let mut spec = spec.clone();
+    for scheduler in spec.schedulers.iter_mut().filter(|one| one.config_map_ref.is_some()) {
+        scheduler.weights = Weights::AWS;
+    }
+    spec
+}
+
+/// AWS's default weights by their keys.
+fn weights_of_aws() -> [(&'static str, u32); 7] {
+    let weights = Weights::AWS;
+    [
+        ("queue", weights.queue),
+        ("kvCache", weights.kv_cache),
+        ("prefix", weights.prefix),
+        ("lru", weights.lru),
+        ("loraAffinity", weights.lora_affinity),
+        ("runningRequests", weights.running_requests),
+        ("predictedLatency", weights.predicted_latency),
+    ]
 }
 
 fn or_insert(map: &mut Map<String, Value>, key: &str, value: Value) {
@@ -76,11 +111,15 @@ status: { conditions: [] }
 
     #[test]
     fn what_was_a_default_of_awss_is_written_out() {
-        let ours: Value = serde_saphyr::from_str(&rewrite(SMALL).unwrap()).unwrap();
+        let text = rewrite(SMALL).unwrap();
+        assert!(text.contains("modelName: 'n'") || text.contains("modelName: \"n\""), "{text}");
+        let ours: Value = serde_saphyr::from_str(&text).unwrap();
         assert_eq!(ours["apiVersion"], ApiGroup::Wicketgate.api_version());
         assert_eq!(ours["spec"]["bbr"]["maxRequestBodyBytes"], BODY_BYTES);
         assert_eq!(ours["spec"]["schedulers"][0]["engineType"], ENGINE);
         assert_eq!(ours["spec"]["schedulers"][1]["engineType"], "sglang");
+        assert_eq!(ours["spec"]["schedulers"][0]["weights"]["predictedLatency"], 0);
+        assert_eq!(ours["spec"]["schedulers"][1]["weights"]["queue"], 7);
         assert_eq!(
             ours["metadata"],
             json!({ "name": "a", "namespace": "b", "labels": { "c": "d" } })

@@ -71,8 +71,12 @@ fn read(map: &ConfigMap) -> Result<(&str, Vec<String>), String> {
     let base = base.ok_or("there is no `baseModel`")?;
     let adapters = match value("adapters").map(|list| list.trim()) {
         None | Some("") => Vec::new(),
-        Some(list) => serde_saphyr::from_str(list)
-            .map_err(|_| "`adapters` is no YAML list of names".to_owned())?,
+        // An adapter may be called `off`.
+        Some(list) => serde_saphyr::from_str_with_options(
+            list,
+            serde_saphyr::options! { strict_booleans: true },
+        )
+        .map_err(|_| "`adapters` is no YAML list of names".to_owned())?,
     };
     Ok((base, adapters))
 }
