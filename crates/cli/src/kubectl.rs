@@ -114,3 +114,21 @@ async fn tunnel(cluster: &Cluster, namespace: &str, which: &Which) -> anyhow::Re
     eprintln!("asking pod {name} of gateway {gateway}");
     Ok(Tunnel::open(cluster.client.clone(), namespace, name, *admin_port).await?)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_plugins_commands_make_sense_and_name_no_address() {
+        let mut command = Plugin::command();
+        command.build();
+        for name in ["explain", "top"] {
+            let command = command.find_subcommand_mut(name).expect("a command");
+            let help = command.render_help().to_string();
+            assert!(help.contains("--gateway") && !help.contains("--admin "), "{help}");
+        }
+    }
+}
