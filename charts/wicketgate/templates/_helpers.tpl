@@ -120,8 +120,8 @@ affinity:
 {{/* The gateway's document: what was given, and what the chart has to know itself. */}}
 {{- define "wicketgate.document" -}}
 {{- $gateway := .Values.gateway -}}
-{{- if not $gateway.spec }}
-{{- fail "gateway.spec is empty: write the `spec` of an InferenceGatewayConfig there, for example `schedulers: [{ name: chat, modelName: …, modelSelector: { matchLabels: { app: … } } }]`" }}
+{{- if not (or $gateway.spec $gateway.pools) }}
+{{- fail "gateway.spec is empty: write the `spec` of an InferenceGatewayConfig there, for example `schedulers: [{ name: chat, modelName: …, modelSelector: { matchLabels: { app: … } } }]`, or name InferencePools in gateway.pools" }}
 {{- end }}
 {{- $listener := $gateway.spec.listener | default dict }}
 {{- $tls := $listener.tls | default dict }}
