@@ -90,8 +90,10 @@ fn install(module: &Path, folder: &Path) -> Result<()> {
     for (source, path) in DEFINITIONS {
         let label = format!("go mod download {source}");
         let told = must(&label, command().args(["mod", "download", "-json", source]))?;
+        // Before it Go may say what it downloads.
+        let json = told.find('{').map_or("", |begin| &told[begin..]);
         let told: serde_json::Value =
-            serde_json::from_str(&told).with_context(|| format!("{label}: no JSON"))?;
+            serde_json::from_str(json).with_context(|| format!("{label}: no JSON"))?;
         let unpacked = told["Dir"].as_str().with_context(|| format!("{label}: names no folder"))?;
         let file = Path::new(unpacked).join(path);
         let name = file.file_name().context("a definition is a file")?;
