@@ -361,9 +361,9 @@ test("a router shows its members, what each gets and why, and nothing that only 
   await Promise.all(Array.from({ length: 6 }, (_, at) => router.chat(MODEL, `Question ${at}?`)));
   const page = await live(t, {}, router.admin);
   await page.until("document.querySelectorAll('.member').length === 3 && document.querySelector('.member b').innerText === '100 %'");
-  assert.match(await text(page, "#census"), /^3 members · 1 get none/);
+  assert.match(await text(page, "#census"), /^3 members · 1 out/);
   assert.match(await text(page, ".member.fresh"), /near[\s\S]*fresh[\s\S]*of requests[\s\S]*in use[\s\S]*heard .* ago · way .* · 1 endpoint ready/);
-  assert.match(await text(page, ".member.unknown"), /gone[\s\S]*never heard of/);
+  assert.match(await text(page, ".member.unknown"), /gone[\s\S]*has not reported yet/);
   assert.equal(await number(page, ".cell"), 0);
   assert.doesNotMatch(await text(page, "main"), /saturation|stale|KV cache|Tenants|No request has been placed/);
   await page.evaluate("document.querySelector('.member').focus()");

@@ -1,7 +1,7 @@
 // Makes the pictures of docs/live-page.md, and those to look at after a change of the page's looks:
 //
-//   node tests/page/pictures.mjs docs/images          # the two of the documentation
-//   node tests/page/pictures.mjs FOLDER --all         # light and dark, desktop and phone, few and a thousand, panels
+//   node tests/page/pictures.mjs docs/images          # those of the documentation
+//   node tests/page/pictures.mjs FOLDER --all         # light and dark, desktop and phone, few, a thousand, a router, panels
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -25,8 +25,10 @@ const few = () => Stand.start({
   spec: (urls) => ({ schedulers: [{
     name: "chat", modelName: MODEL, loraAdapters: ADAPTERS, endpoints: urls.map((url) => ({ url })),
     shadow: { policy: "reference", weights: { queue: 2, kvCache: 2, prefix: 3, predictedLatency: 0 } },
-  }] }),
+  }], observability: { currency: "USD", prices: [{ scheduler: "chat", gpuHour: 2.49 }] } }),
 });
+
+const router = () => Stand.fleet({ model: MODEL, count: 4, member: { price: { inputPerMillion: 0.2, outputPerMillion: 0.6 } } });
 
 const thousand = () => Stand.start({
   count: 1000, crowd: MODEL,
@@ -55,17 +57,29 @@ async function panels(page, name) {
   await page.evaluate("document.querySelector('.cell').click()");
   await page.until("document.querySelector('.tank')");
   await take(page, `${name}-endpoint`);
+  await page.press("Escape");
+  await page.click("#tenants summary");
+  await page.until("document.querySelector('#tenants tbody')");
+  await page.evaluate("document.querySelector('#tenants').scrollIntoView({ block: 'end' })");
+  await take(page, `${name}-tenants`);
+}
+
+async function memberPanel(page, name) {
+  await page.evaluate("document.querySelector('.member').click()");
+  await page.until("document.querySelector('#panel').open");
+  await take(page, `${name}-member`);
 }
 
 async function pictures(browser, start, scraped, models, perSecond, only) {
   const stand = await start();
+  const kind = only.of.split("-")[0];
   try {
-    await stand.scraped(scraped);
+    if (kind !== "router") await stand.scraped(scraped);
     const stop = stand.load(models, perSecond, { tokens: 2400, answer: 480 });
     const pages = [];
     for (const dark of [false, true]) {
       for (const [size, options] of SIZES) {
-        const name = `${scraped < 10 ? "few" : "thousand"}-${size}-${dark ? "dark" : "light"}`;
+        const name = `${kind}-${size}-${dark ? "dark" : "light"}`;
         if (!isAll && name !== only.of) continue;
         const page = await browser.page({ ...options, dark });
         await page.openLive(stand.admin);
@@ -76,7 +90,7 @@ async function pictures(browser, start, scraped, models, perSecond, only) {
     for (const [page, name] of pages) {
       await page.send("Page.bringToFront");
       await take(page, name);
-      if (isAll) await panels(page, name);
+      if (isAll) await (kind === "router" ? memberPanel : panels)(page, name);
       await page.close();
     }
     stop();
@@ -89,6 +103,7 @@ mkdirSync(folder, { recursive: true });
 const browser = await Chromium.start();
 try {
   await pictures(browser, few, 6, [MODEL, ...ADAPTERS], 14, { of: "few-desktop-light", as: "live-page" });
+  await pictures(browser, router, 0, [MODEL], 20, { of: "router-desktop-light", as: "live-page-router" });
   await pictures(browser, thousand, 950, [MODEL], 40, { of: "thousand-desktop-dark", as: "live-page-1000" });
 } finally {
   await browser.stop();

@@ -14,6 +14,9 @@ const sum = (member, of) => member.models.reduce((all, model) => all + model[of]
 /** Requests that came because there was no room elsewhere. */
 const spilled = (member) => (member.reasons.spill ?? 0) + (member.reasons.overflow ?? 0);
 
+/** Money in the unit of the document's prices, which has no name. */
+const amount = (value) => (Math.abs(value) >= 1 ? value.toFixed(2) : String(Number(value.toPrecision(2))));
+
 const load = (member) => (member.models.length > 0 ? Math.max(...member.models.map((model) => model.load)) : null);
 
 export class Members {
@@ -37,6 +40,7 @@ export class Members {
   draw(told) {
     this.told = told;
     this.root.hidden = !told;
+    byId("find").placeholder = told ? "Find a member" : "Find an endpoint";
     document.documentElement.classList.toggle("is-router", Boolean(told));
     if (!told) return;
     const names = told.members.map(({ member }) => member).join("\n");
@@ -49,9 +53,9 @@ export class Members {
     told.members.forEach((member, at) => this.cards[at].draw(member));
     const out = told.members.filter((member) => !member.takes_requests).length;
     const flying = told.members.reduce((all, member) => all + member.in_flight, 0);
-    const left = told.budgets.map(({ tenant, remaining, per_day }) => `${tenant} has ${count(remaining)} of ${count(per_day)} left today`);
+    const left = told.budgets.map(({ tenant, remaining, per_day }) => `${tenant} has ${amount(remaining)} of ${amount(per_day)} left today`);
     say(byId("census"), [
-      plural(told.members.length, "member"), ...(out > 0 ? [`${exact(out)} get none`] : []), `${exact(flying)} in flight`,
+      plural(told.members.length, "member"), ...(out > 0 ? [`${exact(out)} out`] : []), `${exact(flying)} in flight`,
       ...(told.frozen ? ["most fell silent at once: this router holds on to what it knew"] : []), ...left,
     ].join(" · "));
   }
@@ -98,8 +102,8 @@ class Card {
     const age = member.heartbeat_age_ms;
     say(this.facts, [
       ...(member.region ? [member.region] : []),
-      age === null ? "never heard of" : `heard ${time(age)} ago`, `way ${time(member.round_trip_ms)}`, `${exact(member.in_flight)} in flight`,
-      ...(member.ramp < 1 ? [`ramp ${percent(member.ramp)}`] : []), plural(ready, "endpoint") + " ready",
+      ...(age === null ? ["has not reported yet"] : [`heard ${time(age)} ago`, `way ${time(member.round_trip_ms)}`]), `${exact(member.in_flight)} in flight`,
+      ...(member.ramp < 1 ? [`ramp ${percent(member.ramp)}`] : []), ...(age === null ? [] : [`${plural(ready, "endpoint")} ready`]),
       ...(waiting > 0 ? [`${exact(waiting)} waiting`] : []), ...(spill > 0 ? [`${count(spill)} spilled here`] : []),
       ...(member.failed >= 0.005 ? [`${percent(member.failed)} failed`] : []),
     ].join(" · "));
@@ -130,7 +134,7 @@ function memberSheet(member, told) {
       ["Waiting there", exact(sum(member, "waiting"))],
     ]],
     ["We see", [
-      ["Way there and back", time(member.round_trip_ms)],
+      ["Way there and back", member.heartbeat_age_ms === null ? "not known yet" : time(member.round_trip_ms)],
       ["May be used", percent(member.ramp)],
       ["Failed lately", percent(member.failed)],
       ["In flight", exact(member.in_flight)],
@@ -154,9 +158,9 @@ function memberSheet(member, told) {
         bar.style.width = `${Math.round((n / most) * 100)}%`;
         return el("tr", {}, el("td", { class: "queue" }, el("span", { class: "gauge" }, bar)), el("td", { text: exact(n) }), el("td", { text: `${reason}: ${REASONS[reason] ?? ""}` }));
       }))),
-    el("div", { class: "recent" }, el("h3", { text: "Models" }), table(["Model", "Ready", "In flight, of", "Waiting", "In use", "Slower than told"], member.models.map((model) => el("tr", {},
+    el("div", { class: "recent" }, el("h3", { text: "Models" }), table(["Model", "Ready", "In flight, of", "Waiting", "In use", "Times take"], member.models.map((model) => el("tr", {},
       el("th", { scope: "row", text: model.model }), el("td", { text: exact(model.endpoints_ready) }), el("td", { text: `${exact(model.in_flight)} of ${exact(model.in_flight_max)}` }),
-      el("td", { text: exact(model.waiting) }), el("td", { text: percent(model.load) }), el("td", { text: `${count(model.slowness)} ×` }))))),
-    money && money.spent > 0 ? el("p", { class: "recent", text: `Spent there, by estimate: ${count(money.spent)}; saved by shaping: ${count(money.saved)}.` }) : null,
+      el("td", { text: exact(model.waiting) }), el("td", { text: percent(model.load) }), el("td", { text: `${count(model.slowness)} × as expected` }))))),
+    money && money.spent > 0 ? el("p", { class: "recent", text: `Spent there, by estimate: ${amount(money.spent)}; saved by shaping: ${amount(money.saved)}.` }) : null,
   ].filter(Boolean);
 }

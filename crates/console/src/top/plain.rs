@@ -42,10 +42,12 @@ pub(super) fn text(fleet: &Fleet, gateway: &str) -> String {
     let mut out =
         format!("{}\n{}\n\n", view::header::identity(fleet, gateway), view::header::totals(fleet));
     let mut sheets = vec![sheets::pools(fleet), sheets::servers(fleet)];
-    if fleet.queues().is_some() {
+    // A router has no queues, no tenants and no receipts: these are at the clusters.
+    let is_router = fleet.clusters().is_some();
+    if fleet.queues().is_some() && !is_router {
         sheets.push(sheets::queues(fleet));
     }
-    if fleet.clusters().is_none() {
+    if !is_router {
         let mut tenants = sheets::tenants(fleet.usage());
         tenants.rows.truncate(TENANTS);
         sheets.push(tenants);

@@ -3,7 +3,7 @@
 use gateway::{FleetView, MemberView};
 
 use super::share;
-use crate::text::{percent, short, time};
+use crate::text::{count, percent, time};
 use crate::top::sheet::{Cell, Column, Row, Sheet};
 use crate::top::theme::Tone;
 
@@ -61,9 +61,10 @@ fn member(view: &MemberView) -> Row {
                 view.failed.into(),
                 warn_above(view.failed > 0.05),
             ),
-            Cell::number(time(view.round_trip_ms / 1000.0), view.round_trip_ms, Tone::Dim),
-            Cell::number(short(spilled as f64), spilled as f64, warn_above(spilled > 0)),
-            Cell::number(short(view.sent as f64), view.sent as f64, Tone::Dim),
+            // Before the first report the way there is not known.
+            Cell::maybe(age.map(|_| view.round_trip_ms / 1000.0), time, Tone::Dim),
+            Cell::number(count(spilled), spilled as f64, warn_above(spilled > 0)),
+            Cell::number(count(view.sent), view.sent as f64, Tone::Dim),
             Cell::text(&view.region, Tone::Dim),
         ],
     }
