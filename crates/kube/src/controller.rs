@@ -175,7 +175,7 @@ impl Work {
 
     fn begin_status(&mut self, key: Key, standing: Standing) {
         let Some(plan) = self.state.plan_status(&key, &now_text()) else {
-            self.finish(&key, standing);
+            self.finish(&key, standing, false);
             return;
         };
         let writer = self.writer.clone();
@@ -206,18 +206,18 @@ impl Work {
                 if let Some(written) = written {
                     self.state.note_status(&key, &written);
                 }
-                self.finish(&key, standing);
+                self.finish(&key, standing, true);
             }
             Outcome::Status(key, Err(error), _) => {
                 tracing::warn!(gateway = %key, error, "the status could not be written");
-                self.finish(&key, Standing::Failed);
+                self.finish(&key, Standing::Failed, true);
             }
         }
     }
 
-    fn finish(&mut self, key: &Key, standing: Standing) {
+    fn finish(&mut self, key: &Key, standing: Standing, wrote: bool) {
         match standing {
-            Standing::Good => self.queue.succeeded(key),
+            Standing::Good => self.queue.succeeded(key, wrote, clock::now()),
             Standing::Failed => {
                 self.queue.failed(key, clock::now(), rand::rng().random());
             }

@@ -11,6 +11,7 @@ mod control_plane;
 mod controller;
 mod crd;
 mod discovery;
+mod figures;
 #[path = "../e2e/gateway.rs"]
 #[allow(dead_code, reason = "shared with the end-to-end tests, which use all of it")]
 mod gateway;

@@ -18,6 +18,7 @@ use crate::gateway::PATIENCE;
 /// Pause between two looks at something that cannot be waited for.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
+#[derive(Clone)]
 pub(crate) struct Namespace {
     pub(crate) name: String,
     pub(crate) client: Client,

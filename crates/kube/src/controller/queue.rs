@@ -11,6 +11,9 @@ use types::Timestamp;
 /// Pause after the first failure; twice as long after each further one.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
+/// After a success, news of the status alone wait so long and are then written together: the status of a gateway
+/// with hundreds of pools is long, and its pods may change many times a second.
+const REST: Duration = Duration::from_secs(1);
 
 /// How much of a key's work is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +34,8 @@ struct Entry {
     due: Option<(Timestamp, Extent)>,
     is_running: bool,
     failures: u32,
+    /// News of the status alone are not due before.
+    rest_until: Timestamp,
 }
 
 impl<K> Default for Queue<K> {
@@ -42,9 +47,14 @@ impl<K> Default for Queue<K> {
 impl<K: Clone + Eq + Hash + Ord> Queue<K> {
     /// Makes a key due now. One that failed waits for its pause all the same, unless its whole is asked for.
     pub(crate) fn add(&mut self, key: K, extent: Extent, now: Timestamp) {
-        let entry =
-            self.entries.entry(key).or_insert(Entry { due: None, is_running: false, failures: 0 });
+        let entry = self.entries.entry(key).or_insert(Entry {
+            due: None,
+            is_running: false,
+            failures: 0,
+            rest_until: now,
+        });
         entry.due = Some(match entry.due {
+            None if extent == Extent::Status => (entry.rest_until.max(now), extent),
             None => (now, extent),
             Some((at, before)) if extent == Extent::Status => (at, before.max(extent)),
             Some((at, _)) => (at.min(now), Extent::Whole),
@@ -63,11 +73,17 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         Some((key, extent))
     }
 
-    pub(crate) fn succeeded(&mut self, key: &K) {
+    /// * `wrote`: something was written, so that there is something to rest from.
+    pub(crate) fn succeeded(&mut self, key: &K, wrote: bool, now: Timestamp) {
         if let Some(entry) = self.entries.get_mut(key) {
             entry.is_running = false;
             entry.failures = 0;
-            if entry.due.is_none() {
+            if wrote {
+                entry.rest_until = now + REST;
+                if let Some((at, Extent::Status)) = &mut entry.due {
+                    *at = entry.rest_until;
+                }
+            } else if entry.due.is_none() && entry.rest_until <= now {
                 self.entries.remove(key);
             }
         }
@@ -82,7 +98,12 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         let pause = PAUSE_MIN.saturating_mul(1 << entry.failures.min(16)).min(PAUSE_MAX);
         let pause = pause.mul_f64(0.75 + 0.25 * chance.clamp(0.0, 1.0));
         entry.failures += 1;
-        entry.due = Some((now + pause, Extent::Whole));
+        // What came meanwhile may be the very change that it needs.
+        let at = match entry.due {
+            Some((at, Extent::Whole)) => at,
+            _ => now + pause,
+        };
+        entry.due = Some((at, Extent::Whole));
         pause
     }
 
@@ -118,10 +139,25 @@ mod tests {
         queue.take(at(0));
         queue.add("a", Extent::Status, at(1));
         assert_eq!(queue.take(at(1)), None, "never twice at once");
-        queue.succeeded(&"a");
+        queue.succeeded(&"a", false, at(1));
         assert_eq!(queue.take(at(1)), Some(("a", Extent::Status)));
-        queue.succeeded(&"a");
+        queue.succeeded(&"a", false, at(1));
         assert_eq!((queue.take(at(9)), queue.next()), (None, None));
+    }
+
+    #[test]
+    fn after_a_write_news_of_the_status_wait_and_those_of_the_whole_do_not() {
+        let mut queue = Queue::default();
+        queue.add("a", Extent::Status, at(0));
+        queue.take(at(0));
+        queue.add("a", Extent::Status, at(1));
+        queue.succeeded(&"a", true, at(2));
+        queue.add("a", Extent::Status, at(3));
+        assert_eq!(queue.take(at(1001)), None);
+        assert_eq!(queue.take(at(1002)), Some(("a", Extent::Status)));
+        queue.succeeded(&"a", true, at(1002));
+        queue.add("a", Extent::Whole, at(1003));
+        assert_eq!(queue.take(at(1003)), Some(("a", Extent::Whole)));
     }
 
     #[test]
@@ -138,7 +174,7 @@ mod tests {
         assert!(pauses.windows(2).all(|pair| pair[0] <= pair[1]));
         assert_eq!(pauses[11], PAUSE_MAX);
         queue.take(now);
-        queue.succeeded(&"a");
+        queue.succeeded(&"a", false, now);
         queue.add("a", Extent::Status, now);
         queue.take(now);
         assert_eq!(queue.failed(&"a", now, 1.0), PAUSE_MIN, "a success begins anew");

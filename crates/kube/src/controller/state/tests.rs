@@ -280,6 +280,7 @@ fn what_a_later_list_no_longer_has_is_gone() {
     let mut state = state();
     let group = ApiGroup::Wicketgate;
     state.take(News::Gateway(group, Event::Apply(gateway(group, "a", 1, "llama"))));
+    state.plan_status(&ours("a"), NOW);
     state.take(News::Pod(Event::Apply(pod("one", "llama", true))));
     state.take(News::Pod(Event::Init));
     assert_eq!(state.take(News::Pod(Event::InitDone)), [(ours("a"), Extent::Status)]);

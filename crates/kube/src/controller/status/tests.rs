@@ -12,6 +12,10 @@ spec:
     - { name: code, modelName: qwen, modelSelector: { matchLabels: { app: qwen } } }
 ";
 
+/// A selector, and one that makes no sense.
+const QWEN: &str = "{ matchLabels: { app: qwen } }";
+const NOTHING: &str = "{ matchExpressions: [{ key: app, operator: In }] }";
+
 const EARLY: &str = "2026-01-01T00:00:00Z";
 const LATE: &str = "2026-01-02T00:00:00Z";
 
@@ -169,9 +173,9 @@ fn refusals_have_awss_reasons() {
         reason(TEXT.replace("lab,", &format!("{},", "x".repeat(60)))),
         "False/ResourceNamingViolation"
     );
-    assert_eq!(reason(TEXT.replace("app: qwen", "'a b': qwen")), "False/InvalidModelSelector");
+    assert_eq!(reason(TEXT.replace(QWEN, NOTHING)), "False/InvalidModelSelector");
     assert_eq!(reason(TEXT.replace("modelName: qwen", "modelName: llama")), "False/InvalidSpec");
-    let text = TEXT.replace("app: qwen", "'a b': qwen");
+    let text = TEXT.replace(QWEN, NOTHING);
     let bad = Case { text, ..Case::good() };
     assert_eq!(bad.of_scheduler(1, "BackendsReady"), "False/InvalidModelSelector");
     assert_eq!(bad.of_scheduler(0, "BackendsReady"), "absent");
