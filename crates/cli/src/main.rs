@@ -1,6 +1,7 @@
 //! The `wicketgate` binary: compose settings, wire the parts, run.
 
 mod admin_client;
+mod autoscale;
 mod bench;
 mod check;
 mod cloud_watch;
@@ -69,6 +70,8 @@ enum Command {
     Global(global::Args),
     /// Makes gateways of a cluster's InferenceGatewayConfigs, and tells how they are
     Controller(controller::Args),
+    /// An autoscaler's object for a model's deployment, by the load that the gateway sees
+    Autoscale(autoscale::Args),
     /// Say where a document is wrong, and how to mend it
     Check(check::Args),
     /// Which endpoint a request would get, every score, and the age of every signal
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
         Command::Epp(args) => epp::run(args),
         Command::Global(args) => global::run(args),
         Command::Controller(args) => controller::run(args),
+        Command::Autoscale(args) => autoscale::run(&args),
         Command::Check(args) => return check::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Rollout(args) => rollout::run(&args),

@@ -84,7 +84,7 @@ pub async fn control(
 #[allow(clippy::large_enum_variant, reason = "a handful live at a time")]
 enum Outcome {
     Objects(Key, Vec<Applied>, Option<Failure>),
-    Status(Key, Result<Option<DynamicObject>, String>, Standing),
+    Status(Key, Result<Option<DynamicObject>, String>, Standing, Duration),
 }
 
 /// Whether the objects are as they should be; if not, they are tried again after the status.
@@ -175,17 +175,19 @@ impl Work {
 
     fn begin_status(&mut self, key: Key, standing: Standing) {
         let Some(plan) = self.state.plan_status(&key, &now_text()) else {
-            self.finish(&key, standing, false);
+            self.finish(&key, standing, None);
             return;
         };
         let writer = self.writer.clone();
         self.running.spawn(async move {
+            let begun = clock::now();
             let written = writer.write_status(&key, &plan).await;
+            let took = clock::now().since(begun);
             if matches!(written, Ok(Some(_))) {
                 log(&key, &plan);
                 writer.tell(&key, &plan).await;
             }
-            Outcome::Status(key, written, standing)
+            Outcome::Status(key, written, standing, took)
         });
     }
 
@@ -202,22 +204,22 @@ impl Work {
                 self.state.note_applied(&key, applied, failure);
                 self.begin_status(key, standing);
             }
-            Outcome::Status(key, Ok(written), standing) => {
+            Outcome::Status(key, Ok(written), standing, took) => {
                 if let Some(written) = written {
                     self.state.note_status(&key, &written);
                 }
-                self.finish(&key, standing, true);
+                self.finish(&key, standing, Some(took));
             }
-            Outcome::Status(key, Err(error), _) => {
+            Outcome::Status(key, Err(error), ..) => {
                 tracing::warn!(gateway = %key, error, "the status could not be written");
-                self.finish(&key, Standing::Failed, true);
+                self.finish(&key, Standing::Failed, None);
             }
         }
     }
 
-    fn finish(&mut self, key: &Key, standing: Standing, wrote: bool) {
+    fn finish(&mut self, key: &Key, standing: Standing, took: Option<Duration>) {
         match standing {
-            Standing::Good => self.queue.succeeded(key, wrote, clock::now()),
+            Standing::Good => self.queue.succeeded(key, took, clock::now()),
             Standing::Failed => {
                 self.queue.failed(key, clock::now(), rand::rng().random());
             }

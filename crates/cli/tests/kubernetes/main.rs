@@ -29,3 +29,4 @@ mod process;
 mod release;
 mod resource;
 mod rights;
+mod scaling;

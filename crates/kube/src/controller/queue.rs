@@ -11,9 +11,11 @@ use types::Timestamp;
 /// Pause after the first failure; twice as long after each further one.
 const PAUSE_MIN: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(60);
-/// After a success, news of the status alone wait so long and are then written together: the status of a gateway
-/// with hundreds of pools is long, and its pods may change many times a second.
-const REST: Duration = Duration::from_secs(1);
+/// After a write, news of the status alone wait at least so long and are then written together, and as many times as
+/// long as the write took: the status of a gateway with hundreds of pools is long, and its pods may change many times a second.
+const REST_MIN: Duration = Duration::from_secs(1);
+const REST_MAX: Duration = Duration::from_secs(30);
+const REST_FOR_WORK: u32 = 5;
 
 /// How much of a key's work is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,13 +75,13 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
         Some((key, extent))
     }
 
-    /// * `wrote`: something was written, so that there is something to rest from.
-    pub(crate) fn succeeded(&mut self, key: &K, wrote: bool, now: Timestamp) {
+    /// * `took`: how long it took to write; `None`: there was nothing to write.
+    pub(crate) fn succeeded(&mut self, key: &K, took: Option<Duration>, now: Timestamp) {
         if let Some(entry) = self.entries.get_mut(key) {
             entry.is_running = false;
             entry.failures = 0;
-            if wrote {
-                entry.rest_until = now + REST;
+            if let Some(took) = took {
+                entry.rest_until = now + (took * REST_FOR_WORK).clamp(REST_MIN, REST_MAX);
                 if let Some((at, Extent::Status)) = &mut entry.due {
                     *at = entry.rest_until;
                 }
@@ -118,6 +120,8 @@ impl<K: Clone + Eq + Hash + Ord> Queue<K> {
 mod tests {
     use super::*;
 
+    const SHORT: Duration = Duration::from_millis(10);
+
     fn at(millis: u64) -> Timestamp {
         Timestamp::from_millis(millis)
     }
@@ -139,9 +143,9 @@ mod tests {
         queue.take(at(0));
         queue.add("a", Extent::Status, at(1));
         assert_eq!(queue.take(at(1)), None, "never twice at once");
-        queue.succeeded(&"a", false, at(1));
+        queue.succeeded(&"a", None, at(1));
         assert_eq!(queue.take(at(1)), Some(("a", Extent::Status)));
-        queue.succeeded(&"a", false, at(1));
+        queue.succeeded(&"a", None, at(1));
         assert_eq!((queue.take(at(9)), queue.next()), (None, None));
     }
 
@@ -151,13 +155,23 @@ mod tests {
         queue.add("a", Extent::Status, at(0));
         queue.take(at(0));
         queue.add("a", Extent::Status, at(1));
-        queue.succeeded(&"a", true, at(2));
+        queue.succeeded(&"a", Some(SHORT), at(2));
         queue.add("a", Extent::Status, at(3));
         assert_eq!(queue.take(at(1001)), None);
         assert_eq!(queue.take(at(1002)), Some(("a", Extent::Status)));
-        queue.succeeded(&"a", true, at(1002));
+        queue.succeeded(&"a", Some(SHORT), at(1002));
         queue.add("a", Extent::Whole, at(1003));
         assert_eq!(queue.take(at(1003)), Some(("a", Extent::Whole)));
+    }
+
+    #[test]
+    fn a_long_write_is_rested_from_longer() {
+        let mut queue = Queue::default();
+        queue.add("a", Extent::Status, at(0));
+        queue.take(at(0));
+        queue.succeeded(&"a", Some(Duration::from_secs(2)), at(2000));
+        queue.add("a", Extent::Status, at(2001));
+        assert_eq!(queue.next(), Some(at(12_000)));
     }
 
     #[test]
@@ -174,7 +188,7 @@ mod tests {
         assert!(pauses.windows(2).all(|pair| pair[0] <= pair[1]));
         assert_eq!(pauses[11], PAUSE_MAX);
         queue.take(now);
-        queue.succeeded(&"a", false, now);
+        queue.succeeded(&"a", None, now);
         queue.add("a", Extent::Status, now);
         queue.take(now);
         assert_eq!(queue.failed(&"a", now, 1.0), PAUSE_MIN, "a success begins anew");

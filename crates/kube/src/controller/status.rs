@@ -222,6 +222,16 @@ fn waiting(facts: &Facts<'_>) -> String {
     }
 }
 
+/// What is ours of a status, in which nothing else is touched.
+const OURS: [&str; 5] =
+    ["observedGeneration", "conditions", "schedulers", "readyEndpoints", "address"];
+
+/// A merge that makes one status of another.
+pub(crate) fn change(before: &Value, after: &Value) -> Value {
+    let changed = OURS.into_iter().filter(|key| before.get(key) != after.get(key));
+    changed.map(|key| (key.to_owned(), after.get(key).cloned().unwrap_or_default())).collect()
+}
+
 /// Something that changed and that people look for in events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {

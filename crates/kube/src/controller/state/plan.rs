@@ -40,6 +40,8 @@ pub(crate) struct Applied {
 pub(crate) struct StatusPlan {
     pub uid: String,
     pub status: Value,
+    /// The same as a merge: what is no longer said is null.
+    pub change: Value,
     pub notices: Vec<Notice>,
 }
 
@@ -111,9 +113,12 @@ impl State {
             now,
         };
         let status = status::status(&facts);
-        (status != gateway.status).then(|| StatusPlan {
+        let change = status::change(&gateway.status, &status);
+        let is_empty = change.as_object().is_none_or(|change| change.is_empty());
+        (!is_empty).then(|| StatusPlan {
             uid: gateway.uid.clone(),
             notices: status::notices(&gateway.status, &status),
+            change,
             status,
         })
     }

@@ -220,6 +220,8 @@ fn a_status_that_says_it_already_is_not_written() {
     state.take(News::Gateway(group, Event::Apply(resource.clone())));
     let plan = state.plan_status(&ours("a"), NOW).unwrap();
     resource.data["status"] = plan.status;
+    // Somebody else's part of it.
+    resource.data["status"]["tls"] = json!({ "acmArn": "arn" });
     resource.metadata.resource_version = Some("5".to_owned());
     state.note_status(&ours("a"), &resource);
     assert_eq!(state.plan_status(&ours("a"), "2026-01-02T00:00:00Z"), None);

@@ -212,3 +212,14 @@ fn a_document_of_awss_is_told_that_nobody_issues_its_certificate() {
     let message = conditions::find(&status, "Accepted").unwrap()["message"].as_str().unwrap();
     assert!(message.contains("listener.tls"), "{message}");
 }
+
+#[test]
+fn a_change_of_the_status_says_only_what_changed_and_takes_back_what_is_no_longer_so() {
+    let good = Case::good().status();
+    let refused =
+        Case { text: TEXT.replace("[sql]", "[llama]"), before: good.clone(), ..Case::good() };
+    let change = change(&good, &refused.status());
+    let keys: Vec<_> = change.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys, ["address", "conditions", "readyEndpoints", "schedulers"]);
+    assert!(change["address"].is_null() && change["readyEndpoints"].is_null());
+}
