@@ -3,6 +3,8 @@
 //! `cargo xtask test --only kubernetes` does not run them; in a build for release:
 //! `cargo test --release --workspace --test kubernetes -- --ignored --nocapture measured`, with `KUBEBUILDER_ASSETS`.
 
+#![expect(clippy::print_stderr, reason = "figures are printed for whoever asks for them")]
+
 use std::time::Duration;
 
 use serde_json::{Value, json};

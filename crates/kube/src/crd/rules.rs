@@ -44,8 +44,10 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         at: &[],
         groups: BOTH,
-        holds: "!has(self.schedulers) || self.schedulers.all(a, \
-                self.schedulers.exists_one(b, b.modelName == a.modelName))",
+        // The list of names stands for itself once, and is searched by the server's own code: each write of a status
+        // judges the rules again, and one comprehension in another took seconds for 250 schedulers.
+        holds: "!has(self.schedulers) || [self.schedulers.map(one, one.modelName)].all(names, \
+                names.all(name, names.indexOf(name) == names.lastIndexOf(name)))",
         message: "modelName must be unique across schedulers",
     },
     Rule {
