@@ -222,10 +222,11 @@ impl Directory {
             stays
         });
         self.free_slots.extend(&freed);
+        // Put aside rather than copied: where pods are thousands, each change of one comes by here.
+        let found = std::mem::take(&mut self.found);
         for scheduler in &spec.schedulers {
             let key = authorization(scheduler.endpoint_api_key.as_ref());
-            let endpoints: Vec<_> = endpoints_of(scheduler, &self.found).cloned().collect();
-            for endpoint in &endpoints {
+            for endpoint in endpoints_of(scheduler, &found) {
                 self.admit(
                     endpoint,
                     &scheduler.metrics_path,
@@ -236,6 +237,7 @@ impl Directory {
                 );
             }
         }
+        self.found = found;
         for endpoint in &spec.discover {
             self.admit(endpoint, METRICS_PATH, EngineType::Auto, None, ejection, warnings);
         }

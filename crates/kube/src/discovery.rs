@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::iter;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use config::Spec;
 use futures_util::{FutureExt, Stream, StreamExt};
@@ -14,8 +15,10 @@ use gateway::{Found, Gateway};
 use k8s_openapi::api::core::v1::Pod;
 use kube::runtime::watcher::Event;
 use kube::{Api, Client};
+use telemetry::clock;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::sleep;
 use types::PoolName;
 
 use crate::fleet::{Fleet, Target};
@@ -26,8 +29,13 @@ use crate::watching::watch as watch_pods;
 /// pods is one change.
 const EVENTS_AT_ONCE_MAX: usize = 1000;
 
-/// Messages of namespaces that wait to be taken in.
-const MESSAGES_MAX: usize = 64;
+/// Messages of namespaces that wait to be taken in: who cannot tell goes on to gather news, and tells them together.
+const MESSAGES_MAX: usize = 1;
+
+/// After the catalog was made anew, it rests as many times as long as that took, up to so long: where endpoints are
+/// thousands and all of them change, making it anew for each would be all that a core does.
+const REST_FOR_WORK: u32 = 4;
+const REST_MAX: Duration = Duration::from_millis(50);
 
 type FoundPools = HashMap<PoolName, Arc<[Found]>>;
 
@@ -44,7 +52,13 @@ pub async fn discover(client: Client, home: &str, gateway: Arc<Gateway>) {
     loop {
         tokio::select! {
             // Never over: we hold a sender.
-            Some((namespace, found)) = told.recv() => looks.take_in(&namespace, found),
+            Some(message) = told.recv() => {
+                let begun = clock::now();
+                let more = iter::from_fn(|| told.try_recv().ok());
+                looks.take_in(iter::once(message).chain(more));
+                let took = clock::now().since(begun);
+                sleep((took * REST_FOR_WORK).min(REST_MAX)).await;
+            }
             // Also told of our own changes; only another document is of interest.
             outcome = changed.changed() => {
                 if outcome.is_err() {
@@ -108,9 +122,12 @@ impl Looks {
         }
     }
 
-    fn take_in(&mut self, namespace: &str, found: FoundPools) {
-        let Some(look) = self.namespaces.get_mut(namespace) else { return };
-        look.found = found;
+    fn take_in(&mut self, news: impl Iterator<Item = (String, FoundPools)>) {
+        for (namespace, found) in news {
+            if let Some(look) = self.namespaces.get_mut(&namespace) {
+                look.found = found;
+            }
+        }
         let all = self.namespaces.values().flat_map(|look| &look.found);
         self.gateway.set_found(all.map(|(pool, found)| (pool.clone(), found.clone())).collect());
     }
@@ -126,31 +143,28 @@ async fn follow(
     let mut events = pin!(events);
     let mut pods = Pods::default();
     pods.fleet.set_targets(targets.borrow_and_update().clone());
+    let mut is_news = false;
     loop {
-        let is_news = tokio::select! {
-            event = events.next() => match event {
-                Some(event) => {
-                    let mut is_news = pods.take_in(event);
-                    for _ in 1..EVENTS_AT_ONCE_MAX {
-                        let Some(Some(event)) = events.next().now_or_never() else { break };
-                        is_news |= pods.take_in(event);
-                    }
-                    is_news
+        tokio::select! {
+            permit = tell.reserve(), if is_news && pods.is_complete => {
+                let Ok(permit) = permit else { return };
+                permit.send((namespace.clone(), pods.fleet.found()));
+                is_news = false;
+            }
+            event = events.next() => {
+                let Some(event) = event else { return };
+                is_news |= pods.take_in(event);
+                for _ in 1..EVENTS_AT_ONCE_MAX {
+                    let Some(Some(event)) = events.next().now_or_never() else { break };
+                    is_news |= pods.take_in(event);
                 }
-                None => return,
-            },
+            }
             outcome = targets.changed() => {
                 if outcome.is_err() {
                     return;
                 }
                 let now = targets.borrow_and_update().clone();
-                pods.fleet.set_targets(now)
-            }
-        };
-        if is_news && pods.is_complete {
-            let found = pods.fleet.found();
-            if tell.send((namespace.clone(), found)).await.is_err() {
-                return;
+                is_news |= pods.fleet.set_targets(now);
             }
         }
     }
@@ -238,6 +252,32 @@ mod tests {
             assert!(!pods.take_in(Event::InitApply(pod(name, true))));
         }
         pods.take_in(Event::InitDone)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_while_nobody_listens_is_told_together() {
+        let target = pods().fleet.targets();
+        let one = |n: usize, ready| Event::Apply(pod(&format!("pod-{n}"), ready));
+        let news = (0..100).flat_map(move |n| [one(n, true), one(n, false), one(n, true)]);
+        // One after the other, as they come over a connection.
+        let events =
+            futures_util::stream::iter([Event::Init, Event::InitDone].into_iter().chain(news))
+                .then(|event| async {
+                    tokio::time::sleep(Duration::from_millis(1)).await;
+                    event
+                })
+                .chain(futures_util::stream::pending());
+        let (_targets, receiver) = watch::channel(target);
+        let (tell, mut told) = mpsc::channel(MESSAGES_MAX);
+        let following = tokio::spawn(follow(events, receiver, "home".to_owned(), tell));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let count = |found: &FoundPools| found.values().map(|found| found.len()).sum::<usize>();
+        let (_, first) = told.recv().await.unwrap();
+        let (_, second) = told.recv().await.unwrap();
+        assert_eq!((count(&first), count(&second)), (0, 100));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(told.try_recv().is_err(), "there was nothing more to tell");
+        following.abort();
     }
 
     #[test]

@@ -121,6 +121,12 @@ impl Fleet {
         touched
     }
 
+    /// Those that are looked for.
+    #[cfg(test)]
+    pub(crate) fn targets(&self) -> Vec<Target> {
+        self.targets.iter().map(|chosen| chosen.target.clone()).collect()
+    }
+
     /// How the target at this place of the list stands.
     pub(crate) fn standing(&self, at: usize) -> Standing {
         let Some(Chosen { pods, found, .. }) = self.targets.get(at) else {

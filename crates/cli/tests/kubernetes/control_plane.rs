@@ -1,5 +1,6 @@
 //! A real API server and its store.
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -191,7 +192,10 @@ impl ControlPlane {
         let user = access.user.unwrap_or("admin").replace(':', "-");
         let name = format!("{namespace}-{user}-{}.kubeconfig", address.port());
         let path = self.folder.path().join(name);
-        std::fs::write(&path, text.to_string()).unwrap();
+        // Whole or not at all: another test may read the same one.
+        let mut whole = tempfile::NamedTempFile::new_in(self.folder.path()).unwrap();
+        whole.write_all(text.to_string().as_bytes()).unwrap();
+        whole.persist(&path).unwrap();
         path
     }
 
