@@ -8,7 +8,7 @@ use config::{ApiGroup, Document, Finding, Spec};
 use gateway::Gateway;
 use telemetry::Metrics;
 use tokio::task::{AbortHandle, spawn_local};
-use wicketgate_kube::gateway_api::{self, Key, Pools};
+use wicketgate_kube::gateway_api::{self, Key, Pools, Served, ServedGateway};
 use wicketgate_kube::{
     Cluster, Latest, ResourceName, connect, discover, follow, is_inside_cluster,
 };
@@ -57,6 +57,25 @@ pub(crate) struct ClusterFlags {
         value_delimiter = ','
     )]
     pools: Vec<Key>,
+
+    /// Gateway (Gateway API) to be: its HTTPRoutes lead to InferencePools
+    #[arg(
+        long,
+        value_name = "[NAMESPACE/]NAME",
+        env = "WICKETGATE_GATEWAY",
+        conflicts_with = "pools"
+    )]
+    gateway: Option<Key>,
+
+    /// Where clients reach that Gateway, for its status: an IP address or a host name; repeatable
+    #[arg(
+        long,
+        value_name = "ADDR",
+        env = "WICKETGATE_GATEWAY_ADDRESSES",
+        value_delimiter = ',',
+        requires = "gateway"
+    )]
+    gateway_address: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -77,7 +96,7 @@ pub(crate) struct Resource {
 pub(crate) struct Sight {
     cluster: Cluster,
     namespace: String,
-    pools: Vec<Key>,
+    served: Option<Served>,
 }
 
 impl ClusterFlags {
@@ -117,16 +136,30 @@ impl ClusterFlags {
     }
 
     /// Whether resources say what to serve, so that no document needs to.
-    pub(crate) fn names_pools(&self) -> bool {
-        !self.pools.is_empty()
+    pub(crate) fn names_resources(&self) -> bool {
+        !self.pools.is_empty() || self.gateway.is_some()
+    }
+
+    /// Whether this is to be a Gateway of its own.
+    pub(crate) fn is_gateway(&self) -> bool {
+        self.gateway.is_some()
+    }
+
+    fn served(&self, home: &str) -> Option<Served> {
+        let addresses = self.gateway_address.clone();
+        match &self.gateway {
+            Some(key) => Some(Served::Gateway(ServedGateway::new(key.clone(), addresses, home))),
+            None if self.pools.is_empty() => None,
+            None => Some(Served::Pools(Pools::new(self.pools.clone(), home))),
+        }
     }
 
     /// `None`: there is no cluster, and selectors mean nothing.
     pub(crate) async fn pods(&self, document: &Document) -> anyhow::Result<Option<Sight>> {
         if self.kubeconfig.is_none() && !is_inside_cluster() {
             anyhow::ensure!(
-                !self.names_pools(),
-                "--pool names a resource, but this runs in no cluster: say which one with --kubeconfig FILE"
+                !self.names_resources(),
+                "--pool and --gateway name resources, but this runs in no cluster: say which one with --kubeconfig FILE"
             );
             return Ok(None);
         }
@@ -135,7 +168,7 @@ impl ClusterFlags {
             // A pod without a service account, which needs none so far.
             Err(_)
                 if self.kubeconfig.is_none()
-                    && !self.names_pools()
+                    && !self.names_resources()
                     && !selects_pods(&document.spec) =>
             {
                 return Ok(None);
@@ -144,7 +177,8 @@ impl ClusterFlags {
         };
         let namespace = self.namespace.clone().or_else(|| document.namespace.clone());
         let namespace = namespace.unwrap_or_else(|| cluster.namespace.clone());
-        Ok(Some(Sight { cluster, namespace, pools: self.pools.clone() }))
+        let served = self.served(&namespace);
+        Ok(Some(Sight { cluster, namespace, served }))
     }
 }
 
@@ -157,11 +191,12 @@ impl Sight {
         );
         let client = self.cluster.client;
         let discovering = discover(client.clone(), &self.namespace, gateway.clone());
-        if self.pools.is_empty() {
-            return discovering.await;
+        match self.served {
+            None => discovering.await,
+            Some(served) => {
+                tokio::join!(discovering, gateway_api::follow(client, served, gateway));
+            }
         }
-        let pools = Pools::new(self.pools, &self.namespace);
-        tokio::join!(discovering, gateway_api::follow(client, pools, gateway));
     }
 }
 

@@ -163,7 +163,7 @@ impl Args {
             listen: None,
             admin: self.admin,
             access_log: self.access_log.clone(),
-            may_be_empty: self.cluster.names_pools(),
+            may_be_empty: self.cluster.names_resources(),
             picker: self.picker(),
             resource: None,
         }
@@ -226,6 +226,10 @@ impl Tls {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<()> {
     telemetry::logging::init(&args.log, args.log_json)?;
+    anyhow::ensure!(
+        !args.cluster.is_gateway(),
+        "--gateway is for `wicketgate serve`: behind a proxy, name the pools that its routes lead to (--pool NAME)"
+    );
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     if let Some(workers) = args.workers {
         builder.worker_threads(workers.max(1));

@@ -72,7 +72,7 @@ enum PolicyName {
 }
 
 pub(crate) fn run(mut args: Args) -> anyhow::Result<()> {
-    args.flags.may_be_empty = args.cluster.names_pools();
+    args.flags.may_be_empty = args.cluster.names_resources();
     telemetry::logging::init(&args.log, args.log_json)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let local = tokio::task::LocalSet::new();

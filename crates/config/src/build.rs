@@ -44,6 +44,7 @@ pub(crate) fn spec(node: Option<&Node>, aws: bool) -> Spec {
             .collect(),
         discover: view.get("discover").items().filter_map(scheduler::endpoint).collect(),
         discover_picker: None,
+        routes: None,
         model_rewrites: view.get("modelRewrites").items().map(rewrite::model_rewrite).collect(),
         listener: edge::listener(view.get("listener")),
         admin: edge::admin(view.get("admin")),

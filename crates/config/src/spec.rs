@@ -11,6 +11,7 @@ mod membership;
 mod observability;
 mod peers;
 mod rewrite;
+mod routes;
 mod scheduler;
 mod upstream;
 
@@ -38,6 +39,7 @@ pub use observability::{
 };
 pub use peers::Peers;
 pub use rewrite::{Mirror, ModelRewrite, RewriteRule, RewriteTarget, Rollback, Sticky};
+pub use routes::{HostMatch, PathMatch, RouteBackend, RouteListener, RouteRule, Routes};
 pub use scheduler::{
     AppProtocol, ConfigMapRef, EndpointSpec, EngineType, LabelSelector, PickerImage, Policy,
     RouteTimeout, Saturation, SchedulerSpec, SelectorOperator, SelectorRequirement, Shadow,
@@ -63,6 +65,8 @@ pub struct Spec {
     /// [`Document::use_picker`](crate::Document::use_picker) does.
     pub discover_picker: Option<PickerConfig>,
     pub model_rewrites: Vec<ModelRewrite>,
+    /// `None`: the pool is found by `model` in the body. No document sets it.
+    pub routes: Option<Routes>,
     pub listener: Listener,
     pub admin: Admin,
     pub limits: Limits,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use openai::ModelCard;
-use types::{AdapterId, EndpointId, ModelName};
+use types::{AdapterId, EndpointId, ModelName, PoolName};
 
 use crate::{Pool, Rewrites};
 
@@ -12,6 +12,8 @@ use crate::{Pool, Rewrites};
 #[derive(Debug, Default)]
 pub struct Catalog {
     names: HashMap<ModelName, Target>,
+    /// Names that each pool serves, whoever else does.
+    own_names: HashMap<PoolName, HashMap<ModelName, Target>>,
     /// Positions in `pools` of those that hold an endpoint.
     homes: HashMap<EndpointId, Vec<usize>>,
     pub pools: Vec<Arc<Pool>>,
@@ -63,6 +65,27 @@ impl Catalog {
         self.cards.insert(target.name.clone(), card);
         self.names.insert(target.name.clone(), target);
         true
+    }
+
+    /// Notes a name that a pool serves, whether or not another has it.
+    pub(crate) fn own(&mut self, target: Target) {
+        let names = self.own_names.entry(target.pool.name.clone()).or_default();
+        names.entry(target.name.clone()).or_insert(target);
+    }
+
+    /// What a name stands for in one pool; the pool itself where it does not list it.
+    pub(crate) fn get_in(&self, pool: &Arc<Pool>, name: Option<&str>) -> Target {
+        let names = self.own_names.get(&pool.name);
+        let own = names.zip(name).and_then(|(names, name)| names.get(name)).cloned();
+        own.unwrap_or_else(|| Target {
+            pool: pool.clone(),
+            name: pool.model.clone(),
+            adapter: None,
+        })
+    }
+
+    pub(crate) fn pool(&self, name: &PoolName) -> Option<&Arc<Pool>> {
+        self.pools.iter().find(|pool| pool.name == *name)
     }
 
     pub fn get(&self, name: &str) -> Option<&Target> {

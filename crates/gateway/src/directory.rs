@@ -153,7 +153,13 @@ impl Directory {
             (!spec.bbr.enabled).then(|| pools.first().map(|(_, pool)| pool.clone())).flatten();
         let mut catalog = Catalog::new(catch_all);
         for (plan, pool) in &pools {
-            self.claim_names(plan, pool, &mut catalog, &mut rebuilt.warnings);
+            self.claim_names(
+                plan,
+                pool,
+                spec.routes.is_some(),
+                &mut catalog,
+                &mut rebuilt.warnings,
+            );
         }
         catalog.set_pools(pools.into_iter().map(|(_, pool)| pool).collect());
         rebuilt.dismissed = self.dismiss_queues(&catalog);
@@ -353,10 +359,13 @@ impl Directory {
     }
 
     /// Gives a pool its names: the model, declared adapters, and adapters found on its endpoints.
+    ///
+    /// * `is_routed`: pools are not found by name, so two may well have the same.
     fn claim_names(
         &self,
         plan: &Plan,
         pool: &Arc<Pool>,
+        is_routed: bool,
         catalog: &mut Catalog,
         warnings: &mut Vec<String>,
     ) {
@@ -388,10 +397,11 @@ impl Directory {
                 created: 0,
             };
             let target = Target { pool: pool.clone(), name: name.clone(), adapter };
+            catalog.own(target.clone());
             if !catalog.claim(target, card) {
                 let held = catalog.get(name.as_str());
                 let same = held.is_some_and(|held| held.pool.name == plan.name);
-                if !same {
+                if !same && !is_routed {
                     warnings.push(format!(
                         "`{name}` is served by more than one pool; `{}` does not get it",
                         plan.name

@@ -29,6 +29,7 @@ mod refusal;
 mod request_id;
 mod rerate;
 mod rewrite;
+mod routes;
 mod seen;
 mod settings;
 mod shadow;
@@ -72,6 +73,7 @@ pub use rerate::RatedBy;
 pub use rewrite::{
     ActionRefused, MirrorView, RewriteView, Rewrites, RolloutAction, RolloutView, TargetView,
 };
+pub use routes::{RoutedHead, find_pool};
 pub use settings::{EndpointSettingsView, PoolSettingsView, SettingsView};
 pub use status::{EndpointView, SpeedView};
 pub use templates::{RegressionRow, TemplateRow, TemplatesView, watch_templates};

@@ -37,8 +37,17 @@ pub struct Rewrites {
     exact: HashMap<ModelName, Arc<Matched>>,
     /// Rules without matches, in order.
     catch_all: Vec<Arc<Matched>>,
+    /// Those that are of one pool, and what they are asked by where a route has chosen it.
+    of_pools: HashMap<PoolName, OfPool>,
     /// All of them, in document order.
     rules: Vec<Arc<Rule>>,
+}
+
+/// The rules of one pool; the first of a name counts.
+#[derive(Debug, Default)]
+struct OfPool {
+    exact: HashMap<ModelName, Arc<Matched>>,
+    catch_all: Option<Arc<Matched>>,
 }
 
 /// A rule by the way that a request came to it.
@@ -97,6 +106,12 @@ impl Rewrites {
         self.catch_all
             .iter()
             .find(|matched| matched.rule.pool.is_none() || matched.rule.pool.as_ref() == home)
+    }
+
+    /// The rule for a name in a pool that a route has chosen.
+    pub(crate) fn find_in(&self, pool: &PoolName, name: &str) -> Option<&Arc<Matched>> {
+        let rules = self.of_pools.get(pool)?;
+        rules.exact.get(name).or(rules.catch_all.as_ref())
     }
 
     /// Names of rules that nobody serves; clients can use them all the same.

@@ -12,12 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use config::spec::Routes;
 use gateway::{
     Caller, Certificate, Component, Exchange, Gateway, Placed, Presented, Refusal, RequestId,
-    RequestMeta, Wishes,
+    RequestMeta, RoutedHead, Wishes,
 };
 use openai::{BodyKind, Dialect, Rename, Route};
-use rand::SeedableRng;
+use rand::{RngExt, SeedableRng};
 use telemetry::clock;
 use telemetry::metrics::labels;
 use telemetry::trace::Step;
@@ -92,6 +93,14 @@ impl Traffic {
         let times = &self.gateway.spec().timeouts;
         self.connections.sweep(times.endpoint_idle);
         self.h2c.sweep(times.endpoint_http2_idle);
+    }
+
+    fn chance(&self) -> u64 {
+        let mut rng =
+            self.rng.take().unwrap_or_else(|| rand_pcg::Pcg64Mcg::from_rng(&mut rand::rng()));
+        let chance = rng.random();
+        self.rng.set(Some(rng));
+        chance
     }
 
     fn request_id(&self, head: &RequestHead) -> RequestId {
@@ -173,6 +182,13 @@ impl Traffic {
 
     /// What is behind a path: one of the known ones, else one that the document opens.
     fn route(&self, head: &RequestHead, path: &str) -> Result<(Route, Option<PoolName>), Refusal> {
+        if let Some(routes) = &self.gateway.spec().routes {
+            let pool = self.routed(routes, head)?;
+            // What would be answered here is the pool's to answer, as any other path.
+            let known = openai::find(&head.method, path).ok();
+            let known = known.filter(|route| route.body() != BodyKind::None);
+            return Ok((known.unwrap_or(Route::Opened), Some(pool)));
+        }
         let error = match openai::find(&head.method, path) {
             Ok(route) => return Ok((route, None)),
             Err(error) => error,
@@ -191,6 +207,20 @@ impl Traffic {
                 format!("this path is served for {} only", opened.methods.join(", ")),
             )),
         }
+    }
+
+    /// The pool that the cluster's routes lead a request to.
+    fn routed(&self, routes: &Routes, head: &RequestHead) -> Result<PoolName, Refusal> {
+        let (path, query) = head.path_and_query();
+        let value = |name: &str| std::str::from_utf8(head.fields.find(name)?).ok();
+        let routed = RoutedHead {
+            host: head.host(),
+            path,
+            query,
+            method: head.method.as_str(),
+            header: &value,
+        };
+        gateway::find_pool(routes, routed, self.chance())
     }
 
     fn models(&self, route: Route, head: &RequestHead, of: &Caller) -> Result<Bytes, Refusal> {

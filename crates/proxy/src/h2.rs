@@ -157,6 +157,7 @@ fn gate(parts: http::request::Parts, settings: &Settings) -> Result<RequestHead,
         (Some(host), _) | (None, Some(host)) => check_authority(host)?,
     }
     let target = Bytes::copy_from_slice(target.as_bytes());
+    let authority = authority.map(Bytes::copy_from_slice);
     let fields = fields_of(&parts.headers);
     for field in fields.iter() {
         check_field(fields.name(field), fields.value(field))?;
@@ -167,6 +168,7 @@ fn gate(parts: http::request::Parts, settings: &Settings) -> Result<RequestHead,
         target,
         version: Version::Http2,
         fields,
+        authority,
         body: BodyLength::Stream,
         close: false,
         expects_continue: false,

@@ -30,6 +30,8 @@ pub(crate) struct RequestHead {
     pub(crate) target: Bytes,
     pub(crate) version: Version,
     pub(crate) fields: Fields,
+    /// HTTP/2's `:authority`, which stands in no field.
+    pub(crate) authority: Option<Bytes>,
     pub(crate) body: BodyLength,
     /// The client wants (or must have) the connection closed after this request.
     pub(crate) close: bool,
@@ -38,6 +40,12 @@ pub(crate) struct RequestHead {
 }
 
 impl RequestHead {
+    /// The host that the client asks for, with or without a port; empty if HTTP/1.0 names none.
+    pub(crate) fn host(&self) -> &str {
+        let named = self.authority.as_deref().or_else(|| self.fields.get(Class::Host));
+        named.and_then(|host| std::str::from_utf8(host).ok()).unwrap_or_default()
+    }
+
     /// Path and query, apart; always text, since the gate lets nothing else pass.
     pub(crate) fn path_and_query(&self) -> (&str, Option<&str>) {
         let target = std::str::from_utf8(&self.target).unwrap_or("/");

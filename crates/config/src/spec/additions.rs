@@ -1,6 +1,6 @@
 //! What resources of a cluster add to a document.
 
-use super::{ModelRewrite, Objective, SchedulerSpec, Spec};
+use super::{ModelRewrite, Objective, Routes, SchedulerSpec, Spec};
 
 /// Pools, objectives and rewrites beside those that the document has; in their order of precedence.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -10,6 +10,8 @@ pub struct Additions {
     pub model_rewrites: Vec<ModelRewrite>,
     /// The first pool gets what names no model that is served. Only where the document has no pool.
     pub catches_all: bool,
+    /// The pool is found by these instead of by `model`.
+    pub routes: Option<Routes>,
 }
 
 impl Spec {
@@ -29,6 +31,7 @@ impl Spec {
         }
         spec.objectives.extend(additions.objectives.iter().cloned());
         spec.model_rewrites.extend(additions.model_rewrites.iter().cloned());
+        spec.routes.clone_from(&additions.routes);
         spec
     }
 }

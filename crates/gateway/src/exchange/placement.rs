@@ -84,8 +84,12 @@ impl Exchange {
                 None => resolve(&catalog, said, &self.meta.caller)?,
             },
             Some(name) => {
-                let pool = catalog.pools.iter().find(|pool| pool.name == *name);
-                pool.map(whole_pool).ok_or_else(no_pools)?
+                let pool = catalog.pool(name).cloned().ok_or_else(no_pools)?;
+                let model = said.model.as_ref().map(|model| model.name.as_str());
+                match self.rewrite(&catalog, body, said)? {
+                    Some(target) => target,
+                    None => catalog.get_in(&pool, model),
+                }
             }
         };
         self.check_unnamed(&target, said)?;

@@ -53,7 +53,12 @@ impl Exchange {
             return Ok(None);
         }
         let Some(model) = &said.model else { return Ok(None) };
-        let Some(matched) = catalog.rewrites.find(&model.name, catalog) else { return Ok(None) };
+        let rewrites = &catalog.rewrites;
+        let matched = match &self.meta.pool {
+            None => rewrites.find(&model.name, catalog),
+            Some(pool) => rewrites.find_in(pool, &model.name),
+        };
+        let Some(matched) = matched else { return Ok(None) };
         let keys = Keys {
             session: self.meta.session,
             user: said.user.clone().and_then(|range| body.get(range)),
@@ -63,6 +68,15 @@ impl Exchange {
             .rule
             .choose(keys)
             .and_then(|at| Some((at, matched.rule.targets.get(at)?.found.clone()?)));
+        // A route has chosen the pool: the name is looked for in it alone.
+        let routed = self.meta.pool.as_ref().and_then(|pool| catalog.pool(pool));
+        let chosen = match (chosen, routed) {
+            (Some((at, found)), Some(pool)) => {
+                let name = matched.rule.targets.get(at).map(|target| target.name.as_str());
+                Some((at, name.map_or(found, |name| catalog.get_in(pool, Some(name)))))
+            }
+            (chosen, _) => chosen,
+        };
         let Some((target, found)) = chosen else { return Err(matched.no_target()) };
         matched.count(target);
         self.rewritten = Some(Rewritten {

@@ -198,6 +198,16 @@ impl Rewrites {
             });
             Arc::new(Matched { decisions: decisions.collect(), rule: rule.clone() })
         };
+        if let Some(pool) = &rule.pool {
+            let own = self.of_pools.entry(pool.clone()).or_default();
+            for name in &rule.matches {
+                let exact = own.exact.entry(name.clone());
+                exact.or_insert_with(|| matched(name.as_str()));
+            }
+            if rule.matches.is_empty() {
+                own.catch_all.get_or_insert_with(|| matched(ANY_MODEL));
+            }
+        }
         for name in &rule.matches {
             let home = served(name, catalog).map(|target| target.pool.name.clone());
             let is_in_scope = rule.pool.is_none() || home.is_none() || rule.pool == home;

@@ -1,4 +1,4 @@
-//! Keeps the world: watches each kind in each namespace of the pools.
+//! Keeps the world: watches each kind wherever something of it can concern this gateway.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use tokio::sync::watch;
 
 use super::kind::Kind;
 use super::object::Key;
-use super::pools::Pools;
 use super::resolve::resolve;
+use super::served::Served;
 use super::world::World;
 use super::writer::{Due, due, write};
 use crate::watching::{News, watch_kind};
@@ -22,25 +22,28 @@ use crate::watching::{News, watch_kind};
 /// Events that are taken in before anything is worked out, if they are there already.
 const EVENTS_AT_ONCE_MAX: usize = 1000;
 
-/// Keeps what the resources of these pools say in force, and tells them so in their status; until dropped.
+/// Keeps what resources say in force, and tells them so in their status; until dropped.
 ///
 /// What was seen last stays in force while the API server is away.
-pub async fn follow(client: Client, pools: Pools, gateway: Arc<Gateway>) {
+pub async fn follow(client: Client, served: Served, gateway: Arc<Gateway>) {
     let (tell, told) = watch::channel(Vec::new());
-    tokio::join!(keep(client.clone(), pools, gateway, tell), write(client, told));
+    tokio::join!(keep(client.clone(), served, gateway, tell), write(client, told));
 }
 
 /// Keeps the additions in force; tells which statuses differ from what they should be.
-async fn keep(client: Client, pools: Pools, gateway: Arc<Gateway>, tell: watch::Sender<Vec<Due>>) {
-    let sources = pools
-        .namespaces()
-        .into_iter()
-        .flat_map(|namespace| Kind::all().map(move |kind| Source::new(kind, namespace)));
-    let mut sources: Vec<Source> = sources.collect();
+async fn keep(
+    client: Client,
+    served: Served,
+    gateway: Arc<Gateway>,
+    tell: watch::Sender<Vec<Due>>,
+) {
+    let mut sources: Vec<Source> = served.sources().into_iter().map(Source::new).collect();
     let streams = sources.iter().enumerate().map(|(at, source)| {
         let resource = source.kind.resource();
-        let api: Api<DynamicObject> =
-            Api::namespaced_with(client.clone(), &source.namespace, &resource);
+        let api: Api<DynamicObject> = match source.namespace.as_str() {
+            "" => Api::all_with(client.clone(), &resource),
+            namespace => Api::namespaced_with(client.clone(), namespace, &resource),
+        };
         let name = format!("{}.{}", resource.kind, resource.group);
         watch_kind(api, watcher::Config::default(), name, gateway.metrics.clone())
             .map(move |news| (at, news))
@@ -56,7 +59,7 @@ async fn keep(client: Client, pools: Pools, gateway: Arc<Gateway>, tell: watch::
         }
         // Half a world would take away what the other half has.
         if is_news && sources.iter().all(|source| source.is_known) {
-            let resolved = resolve(&world, &pools);
+            let resolved = resolve(&world, &served);
             if gateway.set_additions(resolved.additions) {
                 tracing::info!(pools = world.pools.len(), "what resources say is in force");
             }
@@ -65,7 +68,7 @@ async fn keep(client: Client, pools: Pools, gateway: Arc<Gateway>, tell: watch::
     }
 }
 
-/// One kind in one namespace.
+/// One kind in one namespace, or in all (empty).
 struct Source {
     kind: Kind,
     namespace: String,
@@ -76,8 +79,8 @@ struct Source {
 }
 
 impl Source {
-    fn new(kind: Kind, namespace: &str) -> Self {
-        Self { kind, namespace: namespace.to_owned(), listed: Vec::new(), is_known: false }
+    fn new((kind, namespace): (Kind, String)) -> Self {
+        Self { kind, namespace, listed: Vec::new(), is_known: false }
     }
 
     /// Whether the world changed, or became whole.

@@ -5,6 +5,9 @@ use kube::core::{ApiResource, GroupVersionKind};
 /// Group of pools.
 pub(super) const INFERENCE: &str = "inference.networking.k8s.io";
 
+/// Group of gateways and routes.
+pub(super) const GATEWAY: &str = "gateway.networking.k8s.io";
+
 /// Groups of objectives and rewrites: two have them, with the same fields. The first goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Group {
@@ -26,19 +29,34 @@ impl Group {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Kind {
+    Class,
+    Gateway,
+    Route,
+    Grant,
+    Namespace,
     Pool,
     Objective(Group),
     Rewrite(Group),
 }
 
 impl Kind {
-    pub(super) fn all() -> impl Iterator<Item = Self> {
+    /// What gateways and their routes are made of.
+    pub(super) const ROUTING: [Self; 5] =
+        [Self::Class, Self::Gateway, Self::Route, Self::Grant, Self::Namespace];
+
+    /// Pools and what belongs to them.
+    pub(super) fn of_pools() -> impl Iterator<Item = Self> {
         let of_group = |group| [Self::Objective(group), Self::Rewrite(group)];
         std::iter::once(Self::Pool).chain(Group::ALL.into_iter().flat_map(of_group))
     }
 
     pub(super) fn resource(self) -> ApiResource {
         let (group, version, kind, plural) = match self {
+            Self::Class => (GATEWAY, "v1", "GatewayClass", "gatewayclasses"),
+            Self::Gateway => (GATEWAY, "v1", "Gateway", "gateways"),
+            Self::Route => (GATEWAY, "v1", "HTTPRoute", "httproutes"),
+            Self::Grant => (GATEWAY, "v1beta1", "ReferenceGrant", "referencegrants"),
+            Self::Namespace => ("", "v1", "Namespace", "namespaces"),
             Self::Pool => (INFERENCE, "v1", "InferencePool", "inferencepools"),
             Self::Objective(group) => {
                 (group.as_str(), "v1alpha2", "InferenceObjective", "inferenceobjectives")

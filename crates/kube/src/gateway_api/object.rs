@@ -1,5 +1,6 @@
 //! What all resources have.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
@@ -72,6 +73,7 @@ pub(super) struct Object<S> {
     /// Seconds since 1970.
     pub(super) created: i64,
     pub(super) resource_version: String,
+    pub(super) labels: BTreeMap<String, String>,
     pub(super) spec: S,
     /// As it is; `null` if there is none.
     pub(super) status: Value,
@@ -90,6 +92,7 @@ impl<S: DeserializeOwned> Object<S> {
             generation: metadata.generation.unwrap_or_default(),
             created: metadata.creation_timestamp.map_or(0, |time| time.0.as_second()),
             resource_version: metadata.resource_version.unwrap_or_default(),
+            labels: metadata.labels.unwrap_or_default(),
             spec: serde_json::from_value(take("spec"))?,
             status: take("status"),
         })

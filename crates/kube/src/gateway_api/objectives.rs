@@ -3,7 +3,7 @@
 use config::Objective;
 use types::{ObjectiveName, Priority};
 
-use super::conditions::{Condition, StatusPatch};
+use super::conditions::{Condition, Says, StatusPatch};
 use super::kind::{Group, Kind};
 use super::object::Object;
 use super::pools::{Pools, Referred};
@@ -52,13 +52,7 @@ fn pools_agree(one: &Object<ObjectiveSpec>, other: &Object<ObjectiveSpec>) -> bo
 
 /// What one resource is told.
 pub(super) fn told<S>(kind: Kind, object: &Object<S>, condition: Condition) -> StatusPatch {
-    StatusPatch {
-        kind,
-        key: object.key.clone(),
-        resource_version: object.resource_version.clone(),
-        generation: object.generation,
-        conditions: vec![condition],
-    }
+    StatusPatch::of(kind, object, Says::Conditions(vec![condition]))
 }
 
 pub(super) fn no_pool(group: &str, kind: &str) -> Condition {

@@ -1,13 +1,16 @@
+mod gateways;
+
 use config::{Additions, AppProtocol};
 use kube::core::DynamicObject;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::conditions::StatusPatch;
+use super::conditions::{Says, StatusPatch};
 use super::kind::{Group, Kind};
 use super::object::Key;
 use super::pools::Pools;
-use super::resolve::resolve;
+use super::resolve::resolve as resolve_served;
+use super::served::Served;
 use super::world::World;
 
 const LLM_D: Kind = Kind::Objective(Group::LlmD);
@@ -75,6 +78,10 @@ fn pools(names: &[&str]) -> Pools {
     Pools::new(names.iter().map(|name| name.parse().unwrap()).collect(), "models")
 }
 
+fn resolve(world: &World, pools: &Pools) -> super::resolve::Resolved {
+    resolve_served(world, &Served::Pools(pools.clone()))
+}
+
 fn additions(objects: Vec<(Kind, DynamicObject)>, of: &[&str]) -> Additions {
     resolve(&world(objects), &pools(of)).additions
 }
@@ -83,7 +90,8 @@ fn additions(objects: Vec<(Kind, DynamicObject)>, of: &[&str]) -> Additions {
 fn told(objects: Vec<(Kind, DynamicObject)>, of: &[&str]) -> Vec<(Kind, String, String)> {
     let statuses = resolve(&world(objects), &pools(of)).statuses;
     let line = |patch: StatusPatch| {
-        let [condition] = patch.conditions.try_into().unwrap();
+        let Says::Conditions(conditions) = patch.says else { panic!("no conditions") };
+        let [condition] = conditions.try_into().unwrap();
         assert_eq!(condition.is_true, condition.reason == "Accepted");
         (patch.kind, patch.key.name, format!("{}: {}", condition.reason, condition.message))
     };

@@ -25,18 +25,18 @@ pub(super) struct Due {
     key: Key,
     /// The version that it was read of: who has changed it meanwhile tells us of it.
     resource_version: String,
-    conditions: Value,
+    status: Value,
 }
 
 pub(super) fn due(wanted: &[StatusPatch], world: &World, now: SystemTime) -> Vec<Due> {
     let now = Time(Timestamp::try_from(now).unwrap_or(Timestamp::UNIX_EPOCH));
     let differing = wanted.iter().filter_map(|patch| {
-        let conditions = patch.merged(world.status(patch.kind, &patch.key)?, &now)?;
+        let status = patch.merged(world.status(patch.kind, &patch.key)?, &now)?;
         Some(Due {
             kind: patch.kind,
             key: patch.key.clone(),
             resource_version: patch.resource_version.clone(),
-            conditions,
+            status,
         })
     });
     differing.collect()
@@ -82,11 +82,13 @@ pub(super) async fn write(client: Client, mut told: watch::Receiver<Vec<Due>>) {
 
 async fn put(client: &Client, due: &Due) -> Result<(), kube::Error> {
     let resource = due.kind.resource();
-    let api: Api<DynamicObject> =
-        Api::namespaced_with(client.clone(), &due.key.namespace, &resource);
+    let api: Api<DynamicObject> = match due.key.namespace.as_str() {
+        "" => Api::all_with(client.clone(), &resource),
+        namespace => Api::namespaced_with(client.clone(), namespace, &resource),
+    };
     let patch = Patch::Merge(json!({
         "metadata": { "resourceVersion": due.resource_version },
-        "status": { "conditions": due.conditions },
+        "status": due.status,
     }));
     api.patch_status(&due.key.name, &PatchParams::default(), &patch).await?;
     Ok(())

@@ -94,7 +94,16 @@ pub(crate) fn read(head: Bytes, limits: HeadLimits) -> Result<RequestHead, Turne
     let close = check_connection(&fields, version)?;
     let body = body_length(&fields, version)?;
     let expects_continue = expects_continue(&fields, version)?;
-    Ok(RequestHead { method, target, version, fields, body, close, expects_continue })
+    Ok(RequestHead {
+        method,
+        target,
+        version,
+        fields,
+        authority: None,
+        body,
+        close,
+        expects_continue,
+    })
 }
 
 /// The origin form of a target; for the absolute form its host beside.
