@@ -29,9 +29,13 @@ const DEFINITIONS: [&str; 2] = [
     "deploy/aws/inferencegatewayconfigs.inference.sagemaker.aws.amazon.com.yaml",
 ];
 
-/// Definitions of others: those of pools, objectives and rewrites. The older group's rewrites are left out, so
+/// Definitions of others: those of gateways, routes, pools, objectives and rewrites. The older group's rewrites are left out, so
 /// that a gateway meets a kind that the cluster does not have.
-const OTHERS: [&str; 4] = [
+const OTHERS: [&str; 8] = [
+    "tests/kubernetes/definitions/gateway.networking.k8s.io_gatewayclasses.yaml",
+    "tests/kubernetes/definitions/gateway.networking.k8s.io_gateways.yaml",
+    "tests/kubernetes/definitions/gateway.networking.k8s.io_httproutes.yaml",
+    "tests/kubernetes/definitions/gateway.networking.k8s.io_referencegrants.yaml",
     "tests/kubernetes/definitions/inference.networking.k8s.io_inferencepools.yaml",
     "tests/kubernetes/definitions/llm-d.ai_inferenceobjectives.yaml",
     "tests/kubernetes/definitions/llm-d.ai_inferencemodelrewrites.yaml",

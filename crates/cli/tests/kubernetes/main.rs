@@ -15,6 +15,7 @@ mod figures;
 #[path = "../e2e/gateway.rs"]
 #[allow(dead_code, reason = "shared with the end-to-end tests, which use all of it")]
 mod gateway;
+mod gateways;
 mod helm;
 #[path = "../e2e/http.rs"]
 #[allow(dead_code, reason = "shared with the end-to-end tests, which use all of it")]

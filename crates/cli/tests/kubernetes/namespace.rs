@@ -75,6 +75,17 @@ impl Namespace {
         self.like(object).delete(name, &DeleteParams::default()).await.unwrap();
     }
 
+    /// The same for kinds that belong to no namespace.
+    pub(crate) async fn apply_to_cluster(&self, object: Value) {
+        let types: TypeMeta = serde_json::from_value(object.clone()).unwrap();
+        let kind = GroupVersionKind::try_from(&types).unwrap();
+        let api: Api<DynamicObject> =
+            Api::all_with(self.client.clone(), &ApiResource::from_gvk(&kind));
+        let name = object["metadata"]["name"].as_str().unwrap();
+        let parameters = PatchParams::apply("tests").force();
+        api.patch(name, &parameters, &Patch::Apply(&object)).await.unwrap();
+    }
+
     /// What `kubectl apply --server-side` does, for objects of kinds that the server knows.
     pub(crate) async fn apply(&self, object: Value) {
         let api = self.like(&object);
