@@ -8,7 +8,7 @@ use engines::models::ServedModel;
 use http::Method;
 use openai::Route;
 use telemetry::{AccessLog, BuildInfo, Metrics, Target};
-use types::{EndpointMetrics, Ratio, Timestamp};
+use types::{EndpointMetrics, PoolName, Ratio, Timestamp};
 
 use crate::{Caller, Exchange, Gateway, Policy, RequestId, RequestMeta, Wishes};
 
@@ -63,6 +63,12 @@ pub(crate) fn exchange_at(gateway: &Arc<Gateway>, received: Timestamp) -> Exchan
 pub(crate) fn exchange_in(gateway: &Arc<Gateway>, session: Option<u64>) -> Exchange {
     let plain = meta(at(0));
     Exchange::new(gateway.clone(), RequestMeta { session, ..plain })
+}
+
+/// A chat that a route has led to this pool.
+pub(crate) fn exchange_to(gateway: &Arc<Gateway>, pool: PoolName) -> Exchange {
+    let plain = meta(at(0));
+    Exchange::new(gateway.clone(), RequestMeta { pool: Some(pool), ..plain })
 }
 
 fn meta(received: Timestamp) -> RequestMeta {

@@ -54,6 +54,8 @@ fn pool(name: &str) -> Value {
         "spec": {
             "selector": { "matchLabels": { "app": name } },
             "targetPorts": [{ "number": 8000 }],
+            // This version of the definition asks for one: the gateway's own.
+            "endpointPickerRef": { "group": "gateway.wicketgate.dev", "kind": "Picker", "name": "built-in" },
         },
     })
 }
@@ -192,6 +194,15 @@ async fn gateways_routes_and_pools_are_told_how_they_stand() {
     let unresolved = ["Accepted=True Accepted", "ResolvedRefs=False BackendNotFound"];
     have_parents(&namespace, &lost, &[unresolved]).await;
     until("both are attached", async || read().await["listeners"][0]["attachedRoutes"] == 2).await;
+    let mut foreign = pool("foreign");
+    foreign["spec"]["endpointPickerRef"] = json!({ "name": "epp", "port": { "number": 9002 } });
+    namespace.apply(foreign.clone()).await;
+    let theirs = route("theirs", &namespace, json!([{ "backendRefs": [backend("foreign")] }]));
+    namespace.apply(theirs.clone()).await;
+    let unsupported =
+        ["Accepted=False NotSupportedByParent", "ResolvedRefs=False InvalidExtensionRef"];
+    have_parents(&namespace, &foreign, &[unsupported]).await;
+    namespace.delete(&theirs).await;
     let version = namespace.read(&good).await["metadata"]["resourceVersion"].clone();
     namespace.delete(&lost).await;
     until("one is attached", async || read().await["listeners"][0]["attachedRoutes"] == 1).await;

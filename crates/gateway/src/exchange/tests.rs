@@ -1,5 +1,6 @@
 mod beliefs;
 mod journeys;
+mod routed;
 
 use openai::Route;
 use telemetry::metrics::labels;

@@ -11,8 +11,22 @@ pub(super) struct Unresolved {
     pub(super) message: String,
 }
 
-/// The pool that a backend of a route in `namespace` names, which is there and may be used.
+/// The pool that a backend of a route in `namespace` names, if this gateway can serve it.
 pub(super) fn resolve(
+    world: &World,
+    namespace: &str,
+    backend: &BackendRef,
+) -> Result<Key, Unresolved> {
+    let pool = reach(world, namespace, backend)?;
+    if world.pools.get(&pool).is_some_and(|object| object.spec.has_picker_of_others()) {
+        let message = picker_of_others(&pool);
+        return Err(Unresolved { reason: "UnsupportedPicker", message });
+    }
+    Ok(pool)
+}
+
+/// The pool that a backend names, if it is there and may be used, whether or not we can serve it.
+pub(super) fn reach(
     world: &World,
     namespace: &str,
     backend: &BackendRef,
@@ -25,25 +39,21 @@ pub(super) fn resolve(
     }
     let pool = Key::new(backend.namespace.as_deref().unwrap_or(namespace), &backend.name);
     if pool.namespace != namespace && !is_granted(world, namespace, &pool) {
-        let mut message = format!("no ReferenceGrant in `{}` lets ", pool.namespace);
-        message.push_str(&format!(
-            "HTTPRoutes of `{namespace}` use its InferencePool `{}`",
-            pool.name
-        ));
+        let message = format!(
+            "no ReferenceGrant in `{}` lets HTTPRoutes of `{namespace}` use its InferencePool `{}`",
+            pool.namespace, pool.name
+        );
         return failed("RefNotPermitted", message);
     }
-    match world.pools.get(&pool) {
-        None => failed("BackendNotFound", format!("there is no InferencePool `{pool}`")),
-        Some(object) if object.spec.endpoint_picker_ref.is_some() => {
-            failed("UnsupportedPicker", picker_of_others(&pool))
-        }
-        Some(_) => Ok(pool),
+    if !world.pools.contains_key(&pool) {
+        return failed("BackendNotFound", format!("there is no InferencePool `{pool}`"));
     }
+    Ok(pool)
 }
 
 pub(super) fn picker_of_others(pool: &Key) -> String {
     format!(
-        "InferencePool `{pool}` has an `endpointPickerRef`, and pickers of others are not asked yet: without it this gateway picks"
+        "InferencePool `{pool}` has an `endpointPickerRef`, and pickers of others are not asked yet: without it, or with group `gateway.wicketgate.dev`, this gateway picks"
     )
 }
 

@@ -31,7 +31,7 @@ struct Draft<'a> {
     /// By listener.
     rules: Vec<Vec<Attached<'a>>>,
     attached: Vec<usize>,
-    /// Named by an accepted route, whether or not they can be used.
+    /// Reached by an accepted route, whether or not we can serve them.
     named: BTreeSet<Key>,
     statuses: Vec<StatusPatch>,
 }
@@ -108,11 +108,8 @@ impl<'a> Draft<'a> {
             let rules = hosts.iter().flat_map(|host| attach::rules(route, host));
             self.rules[listener].extend(rules);
             let backends = route.spec.rules.iter().flat_map(|rule| &rule.backend_refs);
-            self.named.extend(
-                backends
-                    .filter(|one| one.kind.as_deref() == Some("InferencePool"))
-                    .map(|one| Key::new(one.namespace.as_deref().unwrap_or(namespace), &one.name)),
-            );
+            let reached = backends.filter_map(|one| backends::reach(world, namespace, one).ok());
+            self.named.extend(reached);
         }
         let says = Says::Parents { gateway: gateway.clone(), parents };
         self.statuses.push(StatusPatch::of(Kind::Route, route, says));
@@ -162,12 +159,12 @@ fn pools(world: &World, gateway: &Key, named: &BTreeSet<Key>) -> Vec<StatusPatch
         let parent_ref = json!({
             "group": GATEWAY, "kind": "Gateway", "namespace": gateway.namespace, "name": gateway.name,
         });
-        let conditions = match &pool.spec.endpoint_picker_ref {
-            None => vec![
+        let conditions = match pool.spec.has_picker_of_others() {
+            false => vec![
                 Condition::accepted(""),
                 Condition::holds("ResolvedRefs", "ResolvedRefs", ""),
             ],
-            Some(_) => {
+            true => {
                 let why = backends::picker_of_others(&pool.key);
                 vec![
                     Condition::refused("NotSupportedByParent", why.clone()),

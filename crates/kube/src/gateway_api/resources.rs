@@ -8,6 +8,9 @@ use serde::de::IgnoredAny;
 
 use super::kind::{GATEWAY, INFERENCE};
 
+/// Group of a picker that is no object: the gateway's own.
+const BUILT_IN: &str = "gateway.wicketgate.dev";
+
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct PoolSpec {
@@ -16,8 +19,22 @@ pub(super) struct PoolSpec {
     pub(super) target_ports: Vec<Port>,
     /// Default `http`.
     pub(super) app_protocol: Option<String>,
-    /// Somebody else's picker; what it says is not read.
-    pub(super) endpoint_picker_ref: Option<IgnoredAny>,
+    /// Versions of the definition before 1.6 ask for one.
+    pub(super) endpoint_picker_ref: Option<PickerRef>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(super) struct PickerRef {
+    #[serde(default)]
+    pub(super) group: String,
+}
+
+impl PoolSpec {
+    /// Whether a picker of others is to be asked; one of our own group stands for the built-in one.
+    pub(super) fn has_picker_of_others(&self) -> bool {
+        let picker = self.endpoint_picker_ref.as_ref();
+        picker.is_some_and(|picker| picker.group != BUILT_IN)
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -188,6 +188,17 @@ fn a_pool_with_a_picker_of_others_is_not_served_and_told_why() {
 }
 
 #[test]
+fn a_picker_of_our_group_is_the_built_in_one() {
+    let mut chat = pool("chat", &[1]);
+    let group = "gateway.wicketgate.dev";
+    chat.1.data["spec"]["endpointPickerRef"] =
+        json!({ "group": group, "kind": "Picker", "name": "built-in" });
+    let resolved = of(vec![open_gateway(), chat, route("r", rules(&["chat"]))]);
+    assert_eq!(table(&resolved), ["* / -> chat=1"]);
+    assert_eq!(parents(&resolved, Kind::Pool, "chat"), [ACCEPTED]);
+}
+
+#[test]
 fn the_particular_goes_before_the_general() {
     let paths = json!({ "rules": [
         { "matches": [{ "path": { "type": "PathPrefix", "value": "/" } }], "backendRefs": [backend("chat")] },
@@ -251,6 +262,7 @@ fn listeners_say_who_may_attach() {
     );
     let refused = of(objects(false));
     assert_eq!(table(&refused), ["red.com / -> -=1"]);
+    assert!(parents(&refused, Kind::Pool, "chat").is_empty(), "who may not use it does not show");
     assert_eq!(
         parents(&refused, Kind::Route, "far"),
         [["Accepted=true Accepted", "ResolvedRefs=false RefNotPermitted"]]
