@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::redact::redact;
+
 /// One thing about a document, shown as a compiler shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -42,6 +44,7 @@ impl Excerpt {
     /// `column` from 1 and `width` in characters; cut to what fits on a terminal.
     pub(crate) fn of(text: &str, line: u32, column: u32, width: usize) -> Option<Self> {
         let line = text.lines().nth(usize::try_from(line).ok()?.checked_sub(1)?)?;
+        let line = redact(line);
         let at = usize::try_from(column).ok()?.saturating_sub(1);
         let start = if at < SHOWN { 0 } else { at - SHOWN / 4 };
         let mut shown: String = line.chars().skip(start).take(SHOWN).map(printable).collect();
@@ -109,7 +112,7 @@ impl Errors {
             path: String::new(),
             line: 0,
             column: 0,
-            message,
+            message: redact(&message).into_owned(),
             hint: hint.map(str::to_owned),
             excerpt: None,
         }])

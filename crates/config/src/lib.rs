@@ -17,6 +17,7 @@ mod node;
 mod parse;
 mod picker_config;
 mod pickers;
+mod redact;
 mod reference;
 mod report;
 mod rules;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::document::ApiGroup;
 use crate::finding::{Errors, Excerpt, Finding, Severity};
 use crate::node::Place;
+use crate::redact::redact;
 use crate::schema::{DOCUMENT, Section};
 
 /// Findings that are kept; a document with more is hardly a gateway's.
@@ -136,8 +137,8 @@ impl<'a> Report<'a> {
             path: path.to_owned(),
             line: place.line,
             column: place.column,
-            message,
-            hint,
+            message: redact(&message).into_owned(),
+            hint: hint.map(|hint| redact(&hint).into_owned()),
             excerpt: Excerpt::of(self.text, place.line, place.column, place.width),
         });
     }

@@ -53,7 +53,7 @@ pub enum Reason {
     Only,
     /// Another member failed or refused before.
     Failover,
-    /// All are beyond their bounds; the least of the evils.
+    /// All are full, beyond their ramps or not known to be well; the least of the evils.
     Overflow,
 }
 
@@ -68,8 +68,6 @@ pub enum Refusal {
     Unreachable,
     #[error("all members that serve the model have been tried")]
     Exhausted,
-    #[error("members that serve the model are full")]
-    Full { retry_after: Duration },
 }
 
 /// A member as a decision saw it, for explanations.
@@ -130,7 +128,6 @@ impl Refusal {
             Self::Policy => "policy",
             Self::Unreachable => "unreachable",
             Self::Exhausted => "exhausted",
-            Self::Full { .. } => "full",
         }
     }
 }

@@ -56,6 +56,8 @@ pub(crate) struct View {
     pub(crate) standings: Vec<Standing>,
     /// Requests that all routers send for each one of this.
     pub(crate) peers: f32,
+    /// Some member is in its ramp.
+    pub(crate) has_ramps: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -67,6 +69,8 @@ pub(crate) struct Standing {
     pub(crate) round_trip: Duration,
     pub(crate) failed: f32,
     pub(crate) is_local: bool,
+    /// It reports, or has answered lately.
+    pub(crate) is_heard: bool,
 }
 
 impl Fleet {
@@ -337,6 +341,7 @@ impl Fleet {
                 round_trip: self.round_trip(member, state.round_trip),
                 failed: state.vitals.failed(now),
                 is_local: member.region == self.settings.region,
+                is_heard: state.vitals.is_heard(&self.settings, now),
             })
         });
         let standings: Vec<Standing> = standings.collect();
@@ -345,7 +350,8 @@ impl Fleet {
             (all + model.0.arrivals_per_second, own + model.1.rate)
         });
         let peers = if own > 0.1 { (all / own).clamp(1.0, 1000.0) } else { 1.0 };
-        self.view.store(Arc::new(View { standings, peers }));
+        let has_ramps = standings.iter().any(|standing| standing.ramp < 1.0);
+        self.view.store(Arc::new(View { standings, peers, has_ramps }));
     }
 }
 

@@ -30,6 +30,8 @@ pub struct Report {
     pub carbon: Option<f32>,
     /// Sorted by hash.
     names: Box<[Name]>,
+    /// Where the names of each bucket begin; a name's bucket is the highest bits of its hash.
+    buckets: Box<[u16]>,
     /// One for each model of the heartbeat.
     books: Box<[Books]>,
 }
@@ -56,6 +58,7 @@ pub(crate) struct Books {
 /// A model that answers to a name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served<'a> {
+    pub(crate) report: &'a Report,
     pub(crate) load: &'a ModelLoad,
     pub(crate) books: &'a Books,
     pub(crate) needs_loading: bool,
@@ -93,7 +96,8 @@ impl Report {
             let before = former.and_then(|former| former.carbon).unwrap_or(now);
             mean(f64::from(before), f64::from(now)) as f32
         });
-        Self { heartbeat, heard, lag, price, carbon, names: names.into(), books }
+        let buckets = buckets(&names);
+        Self { heartbeat, heard, lag, price, carbon, names: names.into(), buckets, books }
     }
 
     /// Names that clients can ask for: models and their adapters.
@@ -106,21 +110,29 @@ impl Report {
 
     /// * `hash`: of the name, see [`hash`].
     pub(crate) fn find(&self, name: &str, hash: u64) -> Option<Served<'_>> {
-        let first = self.names.partition_point(|known| known.hash < hash);
-        let same = self.names.get(first..)?.iter().take_while(|known| known.hash == hash);
-        same.into_iter().find_map(|known| {
+        let bucket = bucket(hash, self.buckets.len() - 1);
+        let [start, end] =
+            [bucket, bucket + 1].map(|at| self.buckets.get(at).copied().unwrap_or(0));
+        let near = self.names.get(usize::from(start)..usize::from(end))?.iter();
+        near.filter(|known| known.hash == hash).find_map(|known| {
             let at = usize::from(known.model);
             let (load, books) = (self.heartbeat.models.get(at)?, self.books.get(at)?);
             let adapter = known.adapter.and_then(|at| load.adapters.get(usize::from(at)));
             let own = adapter.map_or(&load.name, |adapter| &adapter.name);
             let needs_loading = adapter.is_some_and(|adapter| !adapter.is_resident);
-            (own.as_str() == name).then_some(Served { load, books, needs_loading })
+            (own.as_str() == name).then_some(Served { report: self, load, books, needs_loading })
         })
     }
 
     /// The models with this router's books.
     pub(crate) fn models(&self) -> impl Iterator<Item = (&ModelLoad, &Books)> {
         self.heartbeat.models.iter().zip(&self.books)
+    }
+}
+
+impl Served<'_> {
+    pub(crate) fn is_ready(self) -> bool {
+        self.load.endpoints_ready > 0
     }
 }
 
@@ -141,6 +153,22 @@ impl Books {
         let peers = if rate > 0.1 { load.arrivals_per_second / rate } else { books.peers };
         Self { slot: books.slot.clone(), sent, rate, peers: peers.clamp(1.0, PEERS_MAX) }
     }
+}
+
+/// A decision looks into one bucket of each member, which is one line of memory; a search through all names would be
+/// ten. As many buckets as names, rounded up to a power of two.
+fn buckets(names: &[Name]) -> Box<[u16]> {
+    let count = names.len().next_power_of_two();
+    let starts = (0..=count).map(|at| {
+        let start = names.partition_point(|name| bucket(name.hash, count) < at);
+        u16::try_from(start).unwrap_or(u16::MAX)
+    });
+    starts.collect()
+}
+
+/// * `count`: a power of two.
+fn bucket(hash: u64, count: usize) -> usize {
+    ((u128::from(hash) * count as u128) >> 64) as usize
 }
 
 /// Of a model's name.

@@ -153,6 +153,11 @@ impl Vitals {
         self.age(now).is_none_or(|age| age > settings.suspect_after)
     }
 
+    /// Whether anything of late speaks for it.
+    pub(crate) fn is_heard(&self, settings: &Settings, now: Timestamp) -> bool {
+        !self.is_silent(settings, now) || self.answered_lately(settings, now)
+    }
+
     fn answered_lately(&self, settings: &Settings, now: Timestamp) -> bool {
         self.answered.is_some_and(|answered| now.since(answered) <= settings.evidence)
     }

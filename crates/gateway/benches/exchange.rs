@@ -51,7 +51,7 @@ fn request(gateway: &Arc<Gateway>, rng: &mut rand_pcg::Pcg64Mcg, body: &[u8]) {
     let placed = exchange.place(body, Some("application/json"), now).expect("it is placed");
     assert!(matches!(placed, Placed::Chosen), "flow control is off");
     black_box(exchange.attempt(now)).expect("an endpoint");
-    exchange.answered(200, false, clock::now());
+    exchange.answered(200, None, clock::now());
     exchange.watch(Some("application/json"));
     exchange.payload(ANSWER, clock::now());
     exchange.finish(Ending::Complete, clock::now());

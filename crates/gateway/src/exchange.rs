@@ -217,10 +217,16 @@ impl Exchange {
         now.since(self.meta.received)
     }
 
-    /// Seconds for a `Retry-After` on an endpoint's 429 or 503 that came without one.
-    pub fn retry_after_if_missing(&self, has_one: bool) -> Option<u64> {
-        if has_one || !matches!(self.status, 429 | 503) {
+    /// Seconds for the `Retry-After` of an endpoint's 429 or 503, in the place of its own: where it came without
+    /// one, or where another member that refused the request wants less waited.
+    pub fn retry_after_instead(&self, has_one: bool) -> Option<u64> {
+        if !matches!(self.status, 429 | 503) {
             return None;
+        }
+        if has_one {
+            return (self.tried > 1)
+                .then(|| self.least_wait())?
+                .map(|least| least.as_secs().max(1));
         }
         let target = self.target.as_ref()?;
         Some(target.pool.pace.retry_after(1, clock::now()).as_secs().max(1))

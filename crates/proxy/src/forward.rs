@@ -118,7 +118,7 @@ impl Traffic {
     fn relay(&self, mut exchange: Exchange, begun: Begun) -> Answer {
         let Begun { head, source, held } = begun;
         let retry_after =
-            exchange.retry_after_if_missing(head.fields.get(Class::RetryAfter).is_some());
+            exchange.retry_after_instead(head.fields.get(Class::RetryAfter).is_some());
         let exposed = if self.gateway.spec().expose_decision {
             exchange.decision_fields()
         } else {

@@ -152,6 +152,8 @@ pub(crate) fn request_http2(
 }
 
 /// The fields of an endpoint's answer as the client gets them.
+///
+/// * `retry_after`: in the place of its own.
 pub(crate) fn answer_lines(
     head: &ResponseHead,
     id: &RequestId,
@@ -167,6 +169,9 @@ pub(crate) fn answer_lines(
     for field in passing(fields, passes_down) {
         // Whoever has limits here is not to pace itself by an endpoint's.
         if has_limits && is_rate_limit(fields.name(field)) {
+            continue;
+        }
+        if retry_after.is_some() && fields.name(field).eq_ignore_ascii_case(b"retry-after") {
             continue;
         }
         write_field(&mut lines, fields.name(field), fields.value(field));

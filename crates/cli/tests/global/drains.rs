@@ -1,7 +1,5 @@
 //! Members that are taken out on purpose: nothing is lost.
 
-use serde_json::json;
-
 use crate::http::{CHAT, Client, chat, request};
 use crate::load::{Load, failed, prompt, streamed};
 use crate::process::until;
@@ -38,9 +36,8 @@ async fn a_member_that_an_operator_drains_gets_nothing_new_and_finishes_what_it_
 
 #[tokio::test]
 async fn clusters_that_restart_one_after_the_other_under_load_lose_no_request() {
-    // Within seconds, so that all would be in their ramps at once and refuse what they could take.
-    let router = json!({ "routing": { "ramp": "0s" } });
-    let mut stand = Stand::start(Plan { router, ..Plan::default() }).await;
+    // Within seconds, so that all are in their ramps at once.
+    let mut stand = Stand::start(Plan::default()).await;
     let load = Load::start(stand.router().traffic, 6, |n| {
         if n % 2 == 0 {
             prompt(&format!("Question {n}"), 8)

@@ -85,7 +85,7 @@ impl Conversation {
         let is_plain = fields.get("content-encoding").is_none();
         let content_type = fields.get_str("content-type").filter(|_| is_plain);
         exchange.watch(content_type);
-        if let Some(seconds) = exchange.retry_after_if_missing(has_retry_after) {
+        if let Some(seconds) = exchange.retry_after_instead(has_retry_after) {
             mutation.set("retry-after", seconds.to_string());
         }
         let told = exchange.told_fields(now);

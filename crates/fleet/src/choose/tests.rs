@@ -5,11 +5,17 @@ use rand_pcg::Pcg64Mcg;
 use types::{ModelName, Ratio};
 
 use super::*;
+use crate::Label;
+use crate::choice::Reason;
 use crate::heartbeat::{Adapter, Heartbeat, ModelLoad};
+use crate::member::{Labels, Member};
 use crate::outcome::Outcome;
-use crate::shaping::PriceSheet;
+use crate::request::Aim;
+use crate::settings::{Mode, Settings};
+use crate::shaping::{Price, PriceSheet};
 use crate::sketch::Sketch;
-use crate::{Label, Labels};
+use crate::vitals::Condition;
+use crate::weights::Weights;
 
 const MODEL: &str = "llama";
 
@@ -315,6 +321,32 @@ fn the_cheapest_member_gets_what_keeps_its_latency_target_and_nothing_else() {
     assert_eq!(scene.choose(&cheapest(20_000)).unwrap().first.member, MemberId(0));
 }
 
+/// Each of many routers sees its own requests only until the next report.
+#[test]
+fn of_many_routers_only_so_many_send_to_the_cheapest_as_it_has_room_for() {
+    let small = |in_flight: u32| ModelLoad {
+        endpoints_ready: 4,
+        in_flight_max: 40,
+        in_flight,
+        drain_per_second: 20.0,
+        arrivals_per_second: 40.0,
+        ..load(in_flight)
+    };
+    let members = vec![priced("near", "here", 3.0), priced("far", "there", 1.0)];
+    let mut scene = Scene::new(members, vec![small(10); 2]);
+    // Of 80 requests a second this router sends two.
+    for _ in 0..20 {
+        for _ in 0..4 {
+            drop(scene.choose(&cheapest(5000)).unwrap().first.slot.book());
+        }
+        scene.now += 2000;
+        scene.tell(vec![small(10); 2]);
+    }
+    // Room for some ten more, forty routers.
+    let sent = scene.shares(&cheapest(5000)).get(&1).copied().unwrap_or(0);
+    assert!((50..400).contains(&sent), "of 1000: {sent}");
+}
+
 #[test]
 fn a_member_without_a_price_is_never_the_cheapest() {
     let members = vec![member("free?", "here"), priced("far", "there", 9.0)];
@@ -342,30 +374,130 @@ fn adapters_are_found_by_their_name_and_resident_ones_are_sooner() {
     assert_eq!(scene.shares(&Request::new("legal-de")), BTreeMap::from([(1, 1000)]));
 }
 
-#[test]
-fn a_returning_member_is_capped_in_flight_also_where_it_is_the_last_resort() {
+/// `a` came alone; the others have to ramp.
+fn returned(members: u16) -> Scene {
     let settings = Settings { cold_start: Duration::ZERO, ..Settings::new("here") };
-    let members = vec![member("a", "here"), member("b", "here")];
-    let mut scene = Scene::with(settings, members, vec![load(0); 2]);
-    // `a` came alone; `b` has to ramp.
+    let all = (0..members).map(|n| member(&format!("m{n}"), "here")).collect();
+    let mut scene = Scene::with(settings, all, vec![load(0); usize::from(members)]);
     for _ in 0..2 {
         scene.now += 2000;
-        scene.tell(vec![load(0); 2]);
+        scene.tell(vec![load(0); usize::from(members)]);
         let now = scene.now();
-        scene.fleet.probed(MemberId(1), Some(Duration::from_millis(1)), now);
-    }
-    let tried = [MemberId(0)];
-    let request = Request { tried: &tried, ..Request::new(MODEL) };
-    let mut bookings = Vec::new();
-    let refused = (0..2000).find_map(|_| match scene.choose(&request) {
-        Ok(choice) => {
-            bookings.push(choice.first.slot.book());
-            None
+        for at in 1..members {
+            scene.fleet.probed(MemberId(at), Some(Duration::from_millis(1)), now);
         }
-        Err(refusal) => Some(refusal),
-    });
-    assert_eq!(refused, Some(Refusal::Full { retry_after: Duration::from_secs(1) }));
-    assert_eq!(bookings.len(), 160, "a tenth of 1,600");
+    }
+    scene
+}
+
+#[test]
+fn a_returning_member_is_capped_in_flight_while_another_has_room() {
+    let mut scene = returned(2);
+    let mut bookings = Vec::new();
+    let mut sent = [0; 2];
+    for _ in 0..1500 {
+        let choice = scene.choose(&Request::new(MODEL)).unwrap();
+        sent[usize::from(choice.first.member.0)] += 1;
+        bookings.push(choice.first.slot.book());
+    }
+    assert!(sent[1] <= 160, "a tenth of 1,600: {sent:?}");
+}
+
+#[test]
+fn where_all_are_in_their_ramps_requests_are_shared_in_relation_and_none_is_refused() {
+    let mut scene = returned(3);
+    // The one that is whole goes; the two others have ramped for 0 s and 12 s.
+    let now = scene.now();
+    scene.fleet.drain(MemberId(0), true, now);
+    scene.fleet.drain(MemberId(2), true, now);
+    scene.fleet.drain(MemberId(2), false, now);
+    for _ in 0..6 {
+        scene.now += 2000;
+        scene.tell(vec![load(0); 3]);
+    }
+    let now = scene.now();
+    scene.fleet.probed(MemberId(2), Some(Duration::from_millis(1)), now);
+    let ramps: Vec<f32> = scene.fleet.status(now).members.iter().map(|of| of.ramp).collect();
+    assert!((0.29..0.31).contains(&ramps[1]) && (0.09..0.11).contains(&ramps[2]), "{ramps:?}");
+    let mut bookings = Vec::new();
+    let mut sent = [0_u32; 3];
+    for _ in 0..2400 {
+        let choice = scene.choose(&Request::new(MODEL)).unwrap();
+        sent[usize::from(choice.first.member.0)] += 1;
+        bookings.push(choice.first.slot.book());
+    }
+    assert_eq!(sent[0], 0);
+    let part = f64::from(sent[2]) / f64::from(sent[1]);
+    assert!((0.2..0.45).contains(&part), "a third: {sent:?}");
+}
+
+#[test]
+fn what_whole_members_have_no_room_for_goes_to_those_in_their_ramps_in_relation() {
+    let mut scene = returned(3);
+    // `m0` is full, the others have what a tenth allows.
+    scene.now += 1;
+    scene.tell(vec![load(1600 + 300), load(200), load(200)]);
+    let choice = scene.choose(&Request::new(MODEL)).unwrap();
+    assert_eq!(choice.reason, Reason::Overflow);
+    let mut bookings = Vec::new();
+    let mut sent = [0_u32; 3];
+    for _ in 0..400 {
+        let choice = scene.choose(&Request::new(MODEL)).unwrap();
+        sent[usize::from(choice.first.member.0)] += 1;
+        bookings.push(choice.first.slot.book());
+    }
+    // Each is used alike in relation to what it may take: 1,600, 160 and 160.
+    assert!(sent[0] > 200 && sent[1] > 0 && sent[2] > 0, "{sent:?}");
+}
+
+/// All members ejected by requests that failed, while their heartbeats come.
+fn ejected(members: u16) -> Scene {
+    let all = (0..members).map(|n| member(&format!("m{n}"), "here")).collect();
+    let scene = Scene::new(all, vec![load(0); usize::from(members)]);
+    let now = scene.now();
+    for id in (0..members).map(MemberId) {
+        for _ in 0..3 {
+            scene.fleet.probed(id, None, now);
+        }
+        assert_eq!(scene.fleet.condition(id), Condition::Ejected);
+    }
+    scene
+}
+
+#[test]
+fn members_that_are_all_ejected_are_still_asked_while_they_report() {
+    let mut scene = ejected(2);
+    let choice = scene.choose(&Request::new(MODEL)).unwrap();
+    assert_eq!(choice.reason, Reason::Overflow);
+    assert!(choice.second.is_some());
+    // Silent and without an answer there is nothing to hope for.
+    scene.now += 6100;
+    let now = scene.now();
+    scene.fleet.tick(now);
+    assert_eq!(scene.choose(&Request::new(MODEL)).unwrap_err(), Refusal::Unreachable);
+}
+
+#[test]
+fn a_member_that_comes_back_gets_nothing_while_another_takes_requests() {
+    let mut scene = ejected(2);
+    scene.now += 10_000;
+    scene.tell(vec![load(0); 2]);
+    let conditions = [0, 1].map(|at| scene.fleet.condition(MemberId(at)));
+    assert_eq!(conditions, [Condition::Fresh, Condition::Returning]);
+    assert_eq!(scene.shares(&Request::new(MODEL)), BTreeMap::from([(0, 1000)]));
+    // If the one fails, the other is there.
+    assert_eq!(scene.choose(&Request::new(MODEL)).unwrap().second.unwrap().member, MemberId(1));
+}
+
+#[test]
+fn a_member_without_a_ready_endpoint_is_asked_only_where_there_is_no_other() {
+    let empty = || ModelLoad { endpoints_ready: 0, ..load(0) };
+    let members = vec![member("empty", "here"), member("far", "there")];
+    let mut scene = Scene::new(members, vec![empty(), load(0)]);
+    assert_eq!(scene.shares(&Request::new(MODEL)), BTreeMap::from([(1, 1000)]));
+    // It may make one for who asks.
+    scene.tell(vec![empty(), empty()]);
+    assert_eq!(scene.choose(&Request::new(MODEL)).unwrap().reason, Reason::Overflow);
 }
 
 #[test]

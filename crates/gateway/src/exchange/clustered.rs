@@ -30,6 +30,8 @@ pub(super) struct Clustered {
     /// The member's first byte was seen, or its failure told.
     is_told: bool,
     first_payload: Option<Timestamp>,
+    /// The shortest wait that a member which refused the request asked for.
+    least_wait: Option<Duration>,
 }
 
 impl Clustered {
@@ -113,6 +115,7 @@ impl Exchange {
             booking: None,
             is_told: false,
             first_payload: None,
+            least_wait: None,
         }));
         Ok(())
     }
@@ -164,21 +167,32 @@ impl Exchange {
     pub(super) fn tell_answered(
         &mut self,
         status: u16,
-        has_retry_after: bool,
+        retry_after: Option<Duration>,
         now: Timestamp,
     ) -> bool {
         if self.gateway.clusters().is_none() {
             return false;
         }
+        let wait = retry_after.filter(|wait| !wait.is_zero());
+        if matches!(status, 429 | 503)
+            && let Some(clustered) = &mut self.clustered
+        {
+            clustered.least_wait = [clustered.least_wait, wait].into_iter().flatten().min();
+        }
         let outcome = match status {
-            429 => Outcome::Refused { retry_after: None },
-            503 if has_retry_after => Outcome::Refused { retry_after: None },
+            429 => Outcome::Refused { retry_after: wait },
+            503 if retry_after.is_some() => Outcome::Refused { retry_after: wait },
             502..=504 => Outcome::Failed,
             // Heads of streams come before anything is computed: their first payload tells.
             200..300 if self.stream => return true,
             _ => Outcome::Answered { ttft: None },
         };
         self.tell_fleet(outcome, now)
+    }
+
+    /// The shortest wait that members asked for when they refused the request.
+    pub(super) fn least_wait(&self) -> Option<Duration> {
+        self.clustered.as_ref()?.least_wait
     }
 
     /// The first payload has come.
@@ -328,15 +342,6 @@ fn refusal(error: NoMember, model: &str) -> Refusal {
             format!("no member that serves `{model}` can be reached now"),
         )
         .with_retry_after(WAIT_FOR_MEMBERS),
-        NoMember::Full { retry_after } => Refusal::new(
-            429,
-            "saturated",
-            Component::Flow,
-            labels::Refusal::Overloaded,
-            format!("all members that serve `{model}` are full"),
-        )
-        .with_dropped(labels::Rejection::Saturated)
-        .with_retry_after(retry_after),
     }
 }
 
@@ -345,7 +350,6 @@ fn refusal_label(error: NoMember) -> labels::NoMember {
         NoMember::UnknownModel => labels::NoMember::UnknownModel,
         NoMember::Policy => labels::NoMember::Policy,
         NoMember::Unreachable | NoMember::Exhausted => labels::NoMember::Unreachable,
-        NoMember::Full { .. } => labels::NoMember::Full,
     }
 }
 

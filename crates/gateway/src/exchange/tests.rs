@@ -33,7 +33,7 @@ fn an_attempt_reserves_credit_that_its_end_gives_back() {
     assert_eq!(in_flight(&gateway), 0, "choosing reserves nothing");
     exchange.attempt(at(0)).unwrap();
     assert_eq!(in_flight(&gateway), 1);
-    assert_eq!(exchange.answered(200, false, at(1)), Verdict::Forward);
+    assert_eq!(exchange.answered(200, None, at(1)), Verdict::Forward);
     exchange.finish(Ending::Complete, at(1));
     assert_eq!(in_flight(&gateway), 0);
     assert_eq!(requests(&gateway, labels::Outcome::Ok), 1);
@@ -104,14 +104,10 @@ fn only_answers_of_an_endpoint_that_did_no_work_are_repeated() {
         let gateway = pool_of(2);
         let mut exchange = placed(&gateway);
         exchange.attempt(at(0)).unwrap();
-        assert_eq!(exchange.answered(status, false, at(0)), expected, "{status}");
+        assert_eq!(exchange.answered(status, None, at(0)), expected, "{status}");
         if expected == Verdict::Retry {
             exchange.attempt(at(0)).unwrap();
-            assert_eq!(
-                exchange.answered(status, false, at(0)),
-                Verdict::Forward,
-                "{status}, twice"
-            );
+            assert_eq!(exchange.answered(status, None, at(0)), Verdict::Forward, "{status}, twice");
         }
     }
 }
@@ -126,7 +122,7 @@ fn retries_stay_within_the_budget_of_the_pool() {
         .filter(|_| {
             let mut exchange = placed(&gateway);
             exchange.attempt(at(0)).unwrap();
-            exchange.answered(503, true, at(0)) == Verdict::Retry
+            exchange.answered(503, Some(Duration::ZERO), at(0)) == Verdict::Retry
         })
         .count();
     assert_eq!(retried, 2);
@@ -141,7 +137,7 @@ fn a_missing_adapter_is_looked_for_on_another_endpoint() {
     let mut exchange = exchange(&gateway);
     exchange.place(&body("sql"), None, at(0)).unwrap();
     exchange.attempt(at(0)).unwrap();
-    assert_eq!(exchange.answered(404, false, at(0)), Verdict::Retry);
+    assert_eq!(exchange.answered(404, None, at(0)), Verdict::Retry);
 }
 
 #[test]
@@ -183,7 +179,7 @@ fn a_conversation_returns_to_the_endpoint_that_holds_it() {
         let mut exchange = exchange(&gateway);
         exchange.place(format!(r#"{said}"}}]}}"#).as_bytes(), None, at(0)).unwrap();
         endpoints.push(exchange.attempt(at(0)).unwrap().endpoint);
-        exchange.answered(200, false, at(0));
+        exchange.answered(200, None, at(0));
         exchange.finish(Ending::Complete, at(0));
         said.push_str(&format!(
             r#""}},{{"role":"user","content":"turn {turn} {}"#,
@@ -222,7 +218,7 @@ fn a_stream_that_broke_ends_with_an_error_event_on_a_line_of_its_own() {
     let gateway = pool_of(1);
     let mut exchange = placed(&gateway);
     exchange.attempt(at(0)).unwrap();
-    exchange.answered(200, false, at(0));
+    exchange.answered(200, None, at(0));
     exchange.watch(Some("text/event-stream; charset=utf-8"));
     exchange.payload(b"data: {\"choices\":[]}\n\ndata: {\"cho", at(1));
     assert!(exchange.stream_is_unfinished());
@@ -239,7 +235,7 @@ fn a_stream_that_begins_with_an_error_has_that_errors_status() {
     let gateway = pool_of(1);
     let mut exchange = placed(&gateway);
     exchange.attempt(at(0)).unwrap();
-    exchange.answered(200, false, at(0));
+    exchange.answered(200, None, at(0));
     exchange.watch(Some("text/event-stream"));
     let held = b"data: {\"error\":{\"message\":\"too long\",\"type\":\"BadRequestError\",\"code\":400}}\n\n";
     exchange.payload(held, at(1));
@@ -253,7 +249,7 @@ fn an_answer_without_usage_still_counts_what_the_client_got() {
     let gateway = pool_of(1);
     let mut exchange = placed(&gateway);
     exchange.attempt(at(0)).unwrap();
-    exchange.answered(200, false, at(0));
+    exchange.answered(200, None, at(0));
     exchange.watch(Some("text/event-stream"));
     for _ in 0..3 {
         exchange.payload(b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n", at(1));
@@ -307,7 +303,7 @@ fn an_endpoint_that_was_seen_to_be_slow_gets_less_where_expected_time_is_weighed
         let sent = at(round * 10);
         exchange.place(body.as_bytes(), None, sent).unwrap();
         let is_slow = exchange.attempt(sent).unwrap().authority == "10.0.0.2:8000";
-        exchange.answered(200, false, sent);
+        exchange.answered(200, None, sent);
         exchange.watch(Some("text/event-stream"));
         let took = Duration::from_millis(if is_slow { 1500 } else { 100 });
         exchange.payload(

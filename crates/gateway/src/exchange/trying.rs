@@ -1,5 +1,7 @@
 //! Trying endpoints one after the other, until one answers or none may be asked any more.
 
+use std::time::Duration;
+
 use sched::Outcome;
 use telemetry::metrics::labels;
 use types::{EndpointAddress, EndpointId, Timestamp};
@@ -118,11 +120,18 @@ impl Exchange {
     }
 
     /// The attempt under way brought the head of an answer.
-    pub fn answered(&mut self, status: u16, has_retry_after: bool, now: Timestamp) -> Verdict {
+    ///
+    /// * `retry_after`: what the endpoint wants waited, zero if that is no number of seconds.
+    pub fn answered(
+        &mut self,
+        status: u16,
+        retry_after: Option<Duration>,
+        now: Timestamp,
+    ) -> Verdict {
         let adapter_missing =
             status == 404 && self.target.as_ref().is_some_and(|target| target.adapter.is_some());
-        if !self.tell_answered(status, has_retry_after, now) {
-            self.judge(outcome_of(status, has_retry_after), now);
+        if !self.tell_answered(status, retry_after, now) {
+            self.judge(outcome_of(status, retry_after.is_some()), now);
         }
         if adapter_missing && let Some(current) = self.current() {
             current.member.doubt_models();
@@ -213,7 +222,10 @@ impl Exchange {
             }
         };
         match (&self.target, status) {
-            (Some(target), 503) => refusal.with_retry_after(target.pool.pace.retry_after(1, now)),
+            (Some(target), 503) => {
+                let usual = target.pool.pace.retry_after(1, now);
+                refusal.with_retry_after(self.least_wait().map_or(usual, |least| least.min(usual)))
+            }
             _ => refusal,
         }
     }

@@ -29,7 +29,7 @@ fn chat(gateway: &Arc<Gateway>, text: &str, start: Timestamp) {
     );
     exchange.place(body.as_bytes(), None, second(2)).unwrap();
     exchange.attempt(second(2)).unwrap();
-    exchange.answered(200, false, second(3));
+    exchange.answered(200, None, second(3));
     exchange.watch(Some("text/event-stream"));
     exchange.payload(b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n", second(3));
     exchange.payload(

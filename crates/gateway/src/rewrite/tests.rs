@@ -206,7 +206,7 @@ fn fail_canary(gateway: &Arc<Gateway>) {
         exchange.place(&body("chat"), None, now).unwrap();
         exchange.attempt(now).unwrap();
         let is_canary = exchange.target().unwrap().pool.name.as_str() == "two";
-        let verdict = exchange.answered(if is_canary { 500 } else { 200 }, false, now);
+        let verdict = exchange.answered(if is_canary { 500 } else { 200 }, None, now);
         assert_eq!(verdict, Verdict::Forward);
         exchange.finish(Ending::Complete, now);
     }
@@ -257,7 +257,7 @@ fn clients_own_errors_and_full_pools_take_nothing_back() {
         let mut exchange = exchange_at(&gateway, now);
         exchange.place(&body("chat"), None, now).unwrap();
         exchange.attempt(now).unwrap();
-        exchange.answered(if n % 2 == 0 { 400 } else { 429 }, true, now);
+        exchange.answered(if n % 2 == 0 { 400 } else { 429 }, Some(Duration::ZERO), now);
         exchange.finish(Ending::Complete, now);
     }
     assert_eq!(state(&gateway).state, "active");
@@ -310,7 +310,7 @@ fn a_copy_goes_to_its_pool_and_counts_nowhere_but_as_a_copy() {
     copy.attempt(at(0)).unwrap();
     assert_eq!(in_flight(&gateway), 1, "its endpoint has work, and we know");
     assert!(copy.copy(&body("v1"), None).is_none(), "copies are not copied");
-    copy.answered(200, false, at(0));
+    copy.answered(200, None, at(0));
     copy.watch(Some("application/json"));
     copy.payload(b"{}", at(0));
     copy.finish(Ending::Complete, at(0));

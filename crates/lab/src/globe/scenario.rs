@@ -50,6 +50,8 @@ pub(crate) enum Deed {
     Skew(Duration),
     /// Half of the routers restart, one each five seconds.
     Upgrade,
+    /// All clusters restart, one after the other; each is away for so long.
+    Roll(Duration),
     /// Prices swing by half, each cluster at its own time, with this period; requests ask for the cheapest.
     Prices(Duration),
 }
@@ -151,6 +153,13 @@ pub const SCENARIOS: &[Scenario] = &[
         0.7,
         60,
         Deed::Upgrade,
+    ),
+    scenario(
+        "rolling-restart",
+        "all clusters restart within a minute, one after the other",
+        0.5,
+        60,
+        Deed::Roll(Duration::from_secs(2)),
     ),
     scenario(
         "price-swing",

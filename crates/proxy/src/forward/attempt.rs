@@ -92,8 +92,8 @@ impl Traffic {
     ) -> Result<Begun, Verdict> {
         let answer = self.attempt(attempt, exchange, head, body, head_by, timer).await;
         let begun = answer.map_err(|failure| exchange.failed(failure, clock::now()))?;
-        let has_retry_after = begun.head.fields.get(Class::RetryAfter).is_some();
-        match exchange.answered(begun.head.status, has_retry_after, clock::now()) {
+        let retry_after = begun.head.fields.get(Class::RetryAfter).map(seconds);
+        match exchange.answered(begun.head.status, retry_after, clock::now()) {
             Verdict::Forward => {}
             verdict => return Err(verdict),
         }
@@ -267,4 +267,10 @@ fn failure_of(fault: &HeadFault) -> Failure {
         HeadFault::Malformed => Failure::Malformed,
         HeadFault::Timeout => Failure::Timeout,
     }
+}
+
+/// Of a `Retry-After`; zero if it is a date, which nobody here sends.
+fn seconds(value: &[u8]) -> Duration {
+    let seconds = std::str::from_utf8(value).ok().and_then(|text| text.trim().parse().ok());
+    Duration::from_secs(seconds.unwrap_or(0))
 }

@@ -89,7 +89,7 @@ fn three_refused_connections_take_a_member_out() {
         if member == lost {
             let _ = exchange.failed(Failure::Connect, at(1));
         } else {
-            exchange.answered(200, false, at(1));
+            exchange.answered(200, None, at(1));
             exchange.finish(Ending::Complete, at(1));
         }
     }
@@ -146,11 +146,29 @@ fn a_member_that_is_full_is_passed_over_and_that_is_no_failure() {
     let gateway = router("");
     let mut exchange = placed(&gateway, at(0));
     let (_, member) = attempt(&mut exchange, at(0));
-    assert_eq!(exchange.answered(429, true, at(0)), Verdict::Retry);
+    assert_eq!(exchange.answered(429, Some(Duration::ZERO), at(0)), Verdict::Retry);
     for _ in 0..20 {
         let mut exchange = placed(&gateway, at(0));
         assert_ne!(attempt(&mut exchange, at(0)).1, member);
     }
     let view = gateway.clusters().unwrap().view(at(0));
     assert!(view.members.iter().all(|member| member.state == "fresh"), "{view:?}");
+}
+
+#[test]
+fn a_client_is_told_the_shortest_wait_of_the_members_that_refused_not_the_last_ones() {
+    let waits = |first: u64, second: u64| {
+        let gateway = router("");
+        let mut exchange = placed(&gateway, at(0));
+        let wait = |seconds| Some(Duration::from_secs(seconds));
+        attempt(&mut exchange, at(0));
+        assert_eq!(exchange.answered(429, wait(first), at(0)), Verdict::Retry);
+        attempt(&mut exchange, at(0));
+        assert_eq!(exchange.answered(429, wait(second), at(0)), Verdict::Forward);
+        exchange.retry_after_instead(true)
+    };
+    assert_eq!(waits(3, 20), Some(3));
+    assert_eq!(waits(20, 3), Some(3));
+    // A date, which is taken for no number.
+    assert_eq!(waits(0, 7), Some(7));
 }

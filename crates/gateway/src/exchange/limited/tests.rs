@@ -38,7 +38,7 @@ fn asked(gateway: &Arc<Gateway>) -> Result<Exchange, Refusal> {
 fn answered(gateway: &Arc<Gateway>, content_type: &str, payload: &[u8]) -> Exchange {
     let mut exchange = asked(gateway).unwrap();
     exchange.attempt(at(0)).unwrap();
-    exchange.answered(200, false, at(0));
+    exchange.answered(200, None, at(0));
     exchange.watch(Some(content_type));
     exchange.payload(payload, at(0));
     exchange

@@ -12,7 +12,7 @@ fn ask(gateway: &Arc<Gateway>, text: &str, stream: bool) -> Exchange {
     );
     exchange.place(body.as_bytes(), None, at(0)).unwrap();
     exchange.attempt(at(0)).unwrap();
-    exchange.answered(200, false, at(0));
+    exchange.answered(200, None, at(0));
     exchange
 }
 
@@ -127,7 +127,7 @@ fn events_that_come_before_the_prompt_is_computed_are_no_first_token() {
     let body = r#"{"model":"llama","stream":true,"input":"hi"}"#;
     exchange.place(body.as_bytes(), None, at(0)).unwrap();
     exchange.attempt(at(0)).unwrap();
-    exchange.answered(200, false, at(0));
+    exchange.answered(200, None, at(0));
     exchange.watch(Some("text/event-stream"));
     let created =
         b"event: response.created\ndata: {\"type\":\"response.created\",\"response\":{}}\n\n";
@@ -155,7 +155,7 @@ fn whole_answers_errors_and_substitutes_are_not_compared() {
     moved.attempt(at(0)).unwrap();
     assert_eq!(moved.failed(Failure::Connect, at(0)), Verdict::Retry);
     moved.attempt(at(0)).unwrap();
-    moved.answered(200, false, at(0));
+    moved.answered(200, None, at(0));
     moved.watch(Some("text/event-stream"));
     moved.payload(b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n", at(1));
     moved.finish(Ending::Complete, at(1));

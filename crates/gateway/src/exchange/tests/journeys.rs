@@ -32,7 +32,7 @@ fn a_request_s_steps_and_attempts_are_handed_over_with_the_caller_as_parent() {
     exchange.failed(Failure::Connect, at(2));
     let second = exchange.attempt(at(2)).unwrap();
     assert_ne!(first.traceparent, second.traceparent, "each endpoint has a parent of its own");
-    exchange.answered(200, false, at(3));
+    exchange.answered(200, None, at(3));
     exchange.watch(Some("text/event-stream"));
     exchange.payload(b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n", at(4));
     exchange.finish(Ending::Complete, at(5));
@@ -60,7 +60,7 @@ fn what_is_not_sampled_is_kept_if_it_fails_on_our_side() {
         exchange.trace(None, false);
         exchange.place(&body("llama"), None, at(0)).unwrap();
         exchange.attempt(at(0)).unwrap();
-        exchange.answered(status, true, at(0));
+        exchange.answered(status, Some(Duration::ZERO), at(0));
         exchange.finish(Ending::Complete, at(1));
     }
     let kept = record(&records);
@@ -88,7 +88,7 @@ fn a_client_that_asks_is_told_where_the_time_went() {
     exchange.place(&body("llama"), None, at(2)).unwrap();
     exchange.attempt(at(2)).unwrap();
     exchange.connected(at(2), at(3));
-    exchange.answered(200, false, at(7));
+    exchange.answered(200, None, at(7));
     let timing = exchange.server_timing(at(7)).unwrap();
     assert!(timing.starts_with("read;dur=2000.000, queue;dur=2000.000, pick;dur="), "{timing}");
     assert!(timing.ends_with("connect;dur=1000.000, ttfb;dur=5000.000, total;dur=7000.000"));
@@ -103,7 +103,7 @@ fn histograms_name_a_trace_that_was_kept() {
     exchange.trace(None, false);
     exchange.place(&body("llama"), None, at(0)).unwrap();
     exchange.attempt(at(0)).unwrap();
-    exchange.answered(200, false, at(0));
+    exchange.answered(200, None, at(0));
     let trace = exchange.trace_id().unwrap();
     exchange.finish(Ending::Complete, at(3));
     let page = gateway.metrics_page_open(at(3));
@@ -128,7 +128,7 @@ fn gpu_time_is_booked_to_the_tenant_and_what_was_cached_is_saved() {
     );
     exchange.place(long.as_bytes(), None, at(0)).unwrap();
     exchange.attempt(at(0)).unwrap();
-    exchange.answered(200, false, at(0));
+    exchange.answered(200, None, at(0));
     exchange.watch(Some("text/event-stream"));
     exchange.payload(b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\n", at(1));
     exchange.payload(
@@ -232,7 +232,7 @@ async fn a_request_that_waits_shows_its_queue_its_limits_and_what_it_is_entitled
     let grant = turn.come().await.unwrap();
     second.go(grant, at(5)).unwrap();
     second.attempt(at(5)).unwrap();
-    second.answered(200, false, at(6));
+    second.answered(200, None, at(6));
     second.finish(Ending::Complete, at(7));
 
     let record = record(&records);

@@ -71,6 +71,16 @@ impl Play<'_> {
                     self.later(if step == 0 { lasts } else { COLD }, Event::Deed(step + 1));
                 }
             }
+            Deed::Roll(away) => {
+                // Two steps for each cluster: it goes, and is back.
+                let (at, is_back) = ((step / 2) as usize, step % 2 == 1);
+                if at < self.clusters.len() {
+                    self.turn(at, if is_back { Health::Up } else { Health::Reset });
+                    let turn = lasts.saturating_sub(away) / self.clusters.len() as u32;
+                    let pause = if is_back { turn.saturating_sub(away) } else { away };
+                    self.later(pause, Event::Deed(step + 1));
+                }
+            }
             Deed::Upgrade => {
                 let router = step as usize;
                 if router < self.routers.len().div_ceil(2) {

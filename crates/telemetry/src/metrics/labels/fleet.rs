@@ -47,7 +47,6 @@ label! {
         UnknownModel = "unknown_model",
         Policy = "policy",
         Unreachable = "unreachable",
-        Full = "full",
         /// The tenant's budget of money is used up.
         Budget = "budget",
     }
