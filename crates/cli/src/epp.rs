@@ -20,7 +20,7 @@ use crate::peers::PeerFlags;
 use crate::serve::{memory, open_access_log, open_recording, page_url, warn_of_open_admin};
 use crate::settings::{Flags, PickerSource, access_log};
 use crate::shutdown::Signals;
-use crate::{cloud_watch, reload, shutdown, traces, verbosity};
+use crate::{cloud_watch, global, reload, shutdown, traces, verbosity};
 
 const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED), 9002);
 const HEALTH: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED), 9003);
@@ -284,6 +284,7 @@ async fn serve(args: Args) -> anyhow::Result<()> {
         gateway.record_to(recorder, clock::now());
     }
     let _reporter = cloud_watch::report(&gateway)?;
+    let reporting = global::report(&document.spec, &gateway)?;
     let exporter = traces::begin(&document, &gateway)?;
     let sharing = args.peers.share(&document.spec, &gateway).await?;
     let picker = Picker::new(gateway.clone(), settings);
@@ -309,7 +310,7 @@ async fn serve(args: Args) -> anyhow::Result<()> {
         sharing.leave().await;
     }
     reloading.abort();
-    for task in tasks.iter().chain(&following) {
+    for task in tasks.iter().chain(&following).chain(&reporting) {
         task.abort();
     }
     if let Some(resource) = resource {

@@ -186,3 +186,18 @@ fn a_cluster_reports_without_tls_on_the_loopback_only() {
     let tls = "{ caFile: ca, certFile: c, keyFile: k }";
     assert!(cluster(&format!("{{ cluster: west, routers: ['gw:9005'], tls: {tls} }}")).is_ok());
 }
+
+#[test]
+fn no_error_shows_the_password_of_a_url() {
+    for rest in [
+        "  store: { type: redis, url: 'redis://user:hunter2@r' }\n",
+        "  store: { type: redis, url: \"redis://:hunter2@r\", prefix: 7 }\n",
+        "  members: [{ name: a, url: 'ftp://user:hunter2@a' }]\n",
+        "  members: [{ name: a, url: 'http://user:hunter2@a', regoin: eu }]\n",
+        "  auth: { jwt: { issuer: 'http://user:hunter2@idp' } }\n",
+    ] {
+        let text = refused(&format!("{rest}  heartbeats: {{ address: '127.0.0.1:9005' }}\n"));
+        assert!(!text.contains("hunter2"), "{text}");
+        assert!(text.contains("://*"), "it should show where it is: {text}");
+    }
+}

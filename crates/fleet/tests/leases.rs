@@ -48,9 +48,18 @@ fn shares() -> Vec<f64> {
 
 impl Play {
     fn new(outage: Outage, seed: u64) -> Self {
+        Self::with_burst(outage, LIMIT, seed)
+    }
+
+    /// * `burst`: tokens that may be used at once, of all routers together.
+    fn with_burst(outage: Outage, burst: u64, seed: u64) -> Self {
         let mut rule = Rule::new("tokens");
         rule.per.tenant = true;
-        rule.tokens = Amount { per_minute: NonZeroU64::new(LIMIT), ..Amount::default() };
+        rule.tokens = Amount {
+            per_minute: NonZeroU64::new(LIMIT),
+            burst: NonZeroU64::new(burst),
+            ..Amount::default()
+        };
         let routers = shares().into_iter().enumerate().map(|(at, share)| {
             let holder = Holder::new(at as u64, outage, ROUTERS as u32);
             let mut limiter = Limiter::new(vec![rule.clone()], None);
@@ -175,6 +184,20 @@ fn without_a_fault_every_minute_holds_at_most_1_08_and_at_least_0_97_of_the_limi
         let (least, most) = play.extremes(BURST);
         assert!(most <= 1.08, "seed {seed}: {most}");
         assert!(least >= 0.97, "seed {seed}: {least}");
+    }
+}
+
+/// A twentieth, a sixtieth and a two-hundredth of a minute, cut into parts of which the smallest is less than a request.
+/// What chance leaves unused in one part no other part gets: that is why it is not 0.97.
+#[test]
+fn however_small_the_burst_three_quarters_of_the_limit_are_used_and_never_more_than_1_08() {
+    for burst in [LIMIT / 20, LIMIT / 60, LIMIT / 200] {
+        let mut play = Play::with_burst(Outage::Safe, burst, 1);
+        play.run(seconds(240), 3.0, |_| true);
+        let (least, most) = play.extremes(0);
+        assert!(most <= 1.08, "burst {burst}: {most}");
+        let (steady, _) = play.extremes(60);
+        assert!(least.min(steady) >= 0.75, "burst {burst}: {least}, {steady}");
     }
 }
 

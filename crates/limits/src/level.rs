@@ -12,6 +12,10 @@ use types::Timestamp;
 use crate::allowance::{Allowance, Share};
 use crate::rule::Period;
 
+/// Of a part of a limit, so much of its rate may be used at once, however small the burst: with a minute's rate this is
+/// a twentieth more than the limit, of the 8 % that several gateways together may be above it.
+const LEAST: Duration = Duration::from_secs(3);
+
 /// An amount for a period, and what may be used at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rate {
@@ -45,9 +49,13 @@ impl Rate {
     }
 
     /// The highest level that a request may leave behind, times [`Share::ALL`] as levels are.
+    ///
+    /// Of a part at least what it gives in [`LEAST`]: a burst that is cut into small parts would be less than the
+    /// requests that come by chance, and what one gateway does not use no other one gets.
     fn capacity(&self, share: Share) -> u128 {
-        (self.unit / Share::ALL.units())
-            .saturating_mul(u128::from(self.burst.get()) * share.units())
+        let burst = (self.unit / Share::ALL.units()).saturating_mul(u128::from(self.burst.get()));
+        let least = if share < Share::ALL { self.drain * LEAST.as_nanos() } else { 0 };
+        burst.max(least).saturating_mul(share.units())
     }
 
     /// How long this much level takes to drain, rounded up.

@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 
 use crate::http::chat;
 use crate::load::prompt;
-use crate::process::until;
-use crate::stand::{Plan, Stand};
+use crate::process::{BINARY, Process, until};
+use crate::stand::{MODEL, Plan, Stand};
 
 /// An authority and what it signs, as files.
-struct Authority {
+pub(crate) struct Authority {
     folder: tempfile::TempDir,
     issuer: Issuer<'static, KeyPair>,
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -35,7 +35,7 @@ impl Authority {
     }
 
     /// A `tls` section with a certificate of these names.
-    fn identity(&self, file: &str, names: &[&str]) -> Value {
+    pub(crate) fn identity(&self, file: &str, names: &[&str]) -> Value {
         self.write(file, names);
         json!({
             "caFile": self.path("ca.pem"),
@@ -114,6 +114,50 @@ async fn a_member_without_a_certificate_of_the_authority_is_not_heard() {
     stand.clusters[0].process.kill();
     stand.clusters[0].restart().await;
     stand.clusters[0].process.said("no reports to a global router").await;
+}
+
+/// A cluster whose requests go through another proxy, which asks `epp` for endpoints.
+#[tokio::test]
+async fn an_endpoint_picker_reports_as_a_gateway_does() {
+    let mut stand = Stand::start(Plan { clusters: 1, ..Plan::default() }).await;
+    let said = stand.router().process.stderr();
+    let reports = crate::process::address_in(&said, "heartbeats of members").unwrap();
+    let engines = sim::Fleet::start(vec![sim::ServerSpec::default()]).await.unwrap();
+    let document = json!({
+        "apiVersion": "gateway.wicketgate.dev/v1alpha1",
+        "kind": "InferenceGatewayConfig",
+        "spec": {
+            "schedulers": [{ "name": "chat", "modelName": MODEL, "endpoints": [{ "url": engines.urls()[0] }] }],
+            "admin": { "address": "127.0.0.1:0" },
+            "global": { "cluster": "picker", "routers": [reports.to_string()], "interval": "500ms" },
+        },
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("picker.json");
+    std::fs::write(&file, document.to_string()).unwrap();
+    let mut command = std::process::Command::new(BINARY);
+    command.args(["epp", "--listen", "127.0.0.1:0", "--health", "127.0.0.1:0", "--workers", "1"]);
+    let picker = Process::spawn(command.args(["--access-log", "off", "-f"]).arg(&file));
+    picker.said("administration:").await;
+    let members = json!([
+        { "name": "a", "url": format!("http://{}", stand.clusters[0].traffic) },
+        // Its proxy; nobody asks it here.
+        { "name": "picker", "url": "http://127.0.0.1:9" },
+    ]);
+    stand.routers[0].rewrite(&json!({ "members": members }));
+    let router = stand.router();
+    until("it was heard", async || {
+        let member = router.member("picker").await;
+        !matches!(member["state"].as_str(), None | Some("unknown"))
+            && member["models"][0]["endpoints_ready"] == 1
+    })
+    .await;
+    // It drains with its process.
+    picker.signal("TERM");
+    until("it takes nothing new", async || {
+        !matches!(router.state("picker").await.as_str(), "fresh" | "returning")
+    })
+    .await;
 }
 
 #[tokio::test]

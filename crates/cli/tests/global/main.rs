@@ -8,6 +8,7 @@ mod blackholes;
 mod choice;
 mod drains;
 mod failures;
+mod faults;
 mod heartbeats;
 #[path = "../e2e/http.rs"]
 #[allow(dead_code, reason = "shared with the tests of one cluster, which use all of it")]

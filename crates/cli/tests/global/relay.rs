@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 pub(crate) struct Relay {
     pub(crate) address: SocketAddr,
     is_open: watch::Sender<bool>,
+    resets: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
@@ -18,12 +19,28 @@ impl Relay {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (is_open, opened) = watch::channel(true);
+        let (resets, resetting) = watch::channel(false);
         let task = tokio::spawn(async move {
             while let Ok((from, _)) = listener.accept().await {
-                tokio::spawn(pass(from, to, opened.clone()));
+                let (opened, resetting) = (opened.clone(), resetting.clone());
+                tokio::spawn(async move {
+                    let mut ends = resetting.clone();
+                    if *resetting.borrow() {
+                        return reset(from).await;
+                    }
+                    tokio::select! {
+                        () = pass(from, to, opened) => {}
+                        _ = ends.wait_for(|resets| *resets) => {}
+                    }
+                });
             }
         });
-        Self { address, is_open, task }
+        Self { address, is_open, resets, task }
+    }
+
+    /// Ends all connections, and resets each new one as soon as something comes.
+    pub(crate) fn reset(&self) {
+        self.resets.send_replace(true);
     }
 
     pub(crate) fn stall(&self) {
@@ -39,6 +56,11 @@ impl Drop for Relay {
     fn drop(&mut self) {
         self.task.abort();
     }
+}
+
+/// A connection that is closed with bytes unread is reset.
+async fn reset(from: TcpStream) {
+    let _ = from.readable().await;
 }
 
 async fn pass(from: TcpStream, to: SocketAddr, opened: watch::Receiver<bool>) {
