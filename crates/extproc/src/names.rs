@@ -47,6 +47,11 @@ pub(crate) const STEERING: [&str; 11] = [
     "x-kv-cache-source-host-port",
 ];
 
+/// Fields that only a gateway may set begin so. An endpoint's own never reach a client, or it would speak in our
+/// name. Unlike in the built-in proxy the proxy's own (`x-envoy-`, `x-forwarded-`) pass: it adds them itself.
+pub(crate) const CONTROL_PREFIXES: [&str; 5] =
+    ["x-wicketgate-", "x-gateway-", "x-llm-d-", "x-prefiller-", "x-slo-"];
+
 /// Attributes, where the proxy is configured to send them.
 pub(crate) const SOURCE_ADDRESS: &str = "source.address";
 pub(crate) const UPSTREAM_ADDRESS: &str = "upstream.address";

@@ -7,7 +7,7 @@ use crate::flows::Flows;
 use crate::held::Held;
 use crate::lately::Lately;
 use crate::rates::Fading;
-use crate::store::Item;
+use crate::store::{Item, Store};
 
 #[derive(Debug)]
 pub(crate) struct Band {
@@ -51,9 +51,18 @@ impl Band {
 
     /// A flow of it against its equal part.
     ///
+    /// * `promised`: as what the request was refused before, if it came back when told to.
     /// * `is_below_higher`: a higher band asked lately.
-    pub(crate) fn standing(&self, id: &str, is_below_higher: bool, now: Timestamp) -> Standing {
-        if self.lately.anybody_but(id, now) && self.flows.is_beyond(id) {
+    pub(crate) fn standing(
+        &self,
+        id: &str,
+        promised: Option<Standing>,
+        is_below_higher: bool,
+        now: Timestamp,
+    ) -> Standing {
+        let is_promised_more = promised.is_some_and(|promised| promised != Standing::Beyond);
+        let others = || self.lately.anybody_but(id, now);
+        if !is_promised_more && others() && self.flows.is_beyond(id) {
             Standing::Beyond
         } else if is_below_higher {
             Standing::Lower
@@ -63,14 +72,16 @@ impl Band {
     }
 
     /// The item that goes next, if one may, and with what standing.
-    pub(crate) fn first(
+    pub(crate) fn first<T>(
         &self,
+        store: &Store<T>,
         saturation: Saturation,
         is_below_higher: bool,
         now: Timestamp,
     ) -> Option<(u32, Standing)> {
-        self.flows.first(|flow| {
-            let standing = self.standing(flow.id(), is_below_higher, now);
+        self.flows.first(|flow, place| {
+            let promised = store.get(place).and_then(|item| item.returned);
+            let standing = self.standing(flow.id(), promised, is_below_higher, now);
             self.is_below_ceiling(saturation.of(standing)).then_some(standing)
         })
     }

@@ -34,6 +34,8 @@ pub(crate) struct Flow {
     turn: u64,
     /// Places in the store, in order.
     items: BTreeMap<Key, u32>,
+    /// Those of them that had no place promised.
+    fresh: BTreeMap<Key, u32>,
     pub(crate) held: Held,
     /// Refused, with a place kept.
     pub(crate) promised: Held,
@@ -101,11 +103,13 @@ impl Flows {
     }
 
     /// Adds an item; gives its flow.
+    ///
+    /// * `is_fresh`: no place had been promised to it.
     pub(crate) fn push(
         &mut self,
         id: &Arc<str>,
         key: Key,
-        place: u32,
+        (place, is_fresh): (u32, bool),
         held: Held,
         now: Timestamp,
     ) -> u32 {
@@ -118,6 +122,9 @@ impl Flows {
                 flow.turn = turn;
             }
             flow.items.insert(key, place);
+            if is_fresh {
+                flow.fresh.insert(key, place);
+            }
             flow.held.add(held);
         });
         at
@@ -126,17 +133,21 @@ impl Flows {
     /// Takes an item out that was not served.
     pub(crate) fn take(&mut self, at: u32, key: Key, held: Held, now: Timestamp) {
         self.edit(at, now, |flow| {
-            flow.items.remove(&key);
+            flow.remove(key);
             flow.held.take(held);
         });
     }
 
     /// The item whose turn it is, by place: that of the first flow in turn that may go. No more than
     /// [`PASSED_MAX`] flows are passed over.
-    pub(crate) fn first<L>(&self, leave: impl Fn(&Flow) -> Option<L>) -> Option<(u32, L)> {
-        let in_turn = self.active.iter().take(PASSED_MAX).map(|(.., at)| &self.flows[*at as usize]);
-        let (flow, leave) = in_turn.into_iter().find_map(|flow| Some((flow, leave(flow)?)))?;
-        flow.items.first_key_value().map(|(_, place)| (*place, leave))
+    ///
+    /// * `leave`: told a flow and the place of its first item.
+    pub(crate) fn first<L>(&self, leave: impl Fn(&Flow, u32) -> Option<L>) -> Option<(u32, L)> {
+        self.active.iter().take(PASSED_MAX).find_map(|(.., at)| {
+            let flow = &self.flows[*at as usize];
+            let (_, place) = flow.items.first_key_value()?;
+            Some((*place, leave(flow, *place)?))
+        })
     }
 
     /// Something of a flow is on its way.
@@ -172,7 +183,7 @@ impl Flows {
         self.turns += 1;
         let turn = self.turns;
         self.edit(at, now, |flow| {
-            flow.items.remove(&key);
+            flow.remove(key);
             flow.held.take(held);
             flow.rank = served;
             flow.turn = turn;
@@ -212,6 +223,11 @@ impl Flows {
         last.map(|(_, place)| (*at, *place))
     }
 
+    /// Of a flow's items that nothing was promised to, the one that would go last.
+    pub(crate) fn last_fresh(&self, id: &str) -> Option<u32> {
+        self.get(id)?.fresh.last_key_value().map(|(_, place)| *place)
+    }
+
     pub(crate) fn held(&self, at: u32) -> Held {
         self.flows[at as usize].held
     }
@@ -229,6 +245,7 @@ impl Flows {
             rank: self.clock.floor(now),
             turn: 0,
             items: BTreeMap::new(),
+            fresh: BTreeMap::new(),
             held: Held::default(),
             promised: Held::default(),
             in_flight: Held::default(),
@@ -320,6 +337,11 @@ impl Flows {
 }
 
 impl Flow {
+    fn remove(&mut self, key: Key) {
+        self.items.remove(&key);
+        self.fresh.remove(&key);
+    }
+
     fn is_claimant(&self) -> bool {
         !self.items.is_empty() || self.promised.requests > 0
     }

@@ -74,6 +74,8 @@ pub enum Victim {
     OfPriority,
     /// For a shorter flow of its own band; its own was the longest.
     OfFairness,
+    /// For one of its own flow that had been told to come back now.
+    OfPromise,
 }
 
 /// Why a queued request's time was over.

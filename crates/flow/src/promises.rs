@@ -2,13 +2,14 @@
 //!
 //! A refused request is told when what is ahead of it will have drained, and what was promised to
 //! others before counts as ahead: so no two get the same place. It is known by its fingerprint when it
-//! comes back. From its time on until it lapses it is let in ahead of fresh ones; before its time it is
+//! comes back. From its time on until it lapses it is let in ahead of fresh ones, and as what it was refused:
+//! within its flow's part if that was so when it was told, for the time assumes that rate. Before its time it is
 //! a fresh one like others, and is told the same instant again.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use types::Timestamp;
+use types::{Standing, Timestamp};
 
 use crate::held::Held;
 use crate::work::FlowKey;
@@ -36,6 +37,8 @@ pub(crate) struct Promise {
     pub(crate) at: Timestamp,
     lapse: Timestamp,
     pub(crate) held: Held,
+    /// As what its request was refused.
+    standing: Standing,
 }
 
 #[derive(Debug)]
@@ -56,7 +59,17 @@ pub(crate) enum Return {
     /// Before its time.
     Early { at: Timestamp },
     /// As it was told.
-    Due { received: Timestamp },
+    Due { received: Timestamp, standing: Standing },
+}
+
+impl Return {
+    /// As what it was refused, if it comes as it was told.
+    pub(crate) fn returned(&self) -> Option<Standing> {
+        match self {
+            Self::Due { standing, .. } => Some(*standing),
+            Self::Fresh | Self::Early { .. } => None,
+        }
+    }
 }
 
 impl Promises {
@@ -82,7 +95,7 @@ impl Promises {
         match found {
             None => Return::Fresh,
             Some(promise) if now + EARLY < promise.at => Return::Early { at: promise.at },
-            Some(promise) => Return::Due { received: promise.received },
+            Some(promise) => Return::Due { received: promise.received, standing: promise.standing },
         }
     }
 
@@ -102,13 +115,13 @@ impl Promises {
         fingerprint: u64,
         flow: FlowKey,
         received: Timestamp,
-        held: Held,
+        (held, standing): (Held, Standing),
         (now, after): (Timestamp, Duration),
     ) {
         let at = now + after;
         let lapse = at + (LATE + after / 10).min(LATE_MAX);
         self.lapses.insert((lapse, fingerprint));
-        let promise = Promise { flow, received, at, lapse, held };
+        let promise = Promise { flow, received, at, lapse, held, standing };
         self.by_fingerprint.insert(fingerprint, promise);
     }
 

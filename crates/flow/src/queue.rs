@@ -122,18 +122,25 @@ impl<T> Queue<T> {
     pub fn drained(&mut self, flow: &FlowKey, tokens: u32, now: Timestamp) {
         self.unsent(flow, tokens, now);
         let now = self.now;
-        self.capacity.completed(u64::from(tokens.clamp(1, crate::work::TOKENS_MAX)), now);
+        let is_busy = self.is_busy();
+        let tokens = u64::from(tokens.clamp(1, crate::work::TOKENS_MAX));
+        self.capacity.completed(tokens, is_busy, now);
     }
 
     /// Lets time go by; gives the latest instant seen.
     fn tick(&mut self, now: Timestamp) -> Timestamp {
         self.now = self.now.max(now);
-        let is_busy = !self.is_empty() && self.has_endpoints;
+        let is_busy = self.is_busy();
         self.capacity.advance(is_busy, self.now);
         while let Some(promise) = self.promises.lapsed(self.now) {
             self.unpromise(&promise.flow, promise.held);
         }
         self.now
+    }
+
+    /// Work waits, and not for want of endpoints.
+    fn is_busy(&self) -> bool {
+        !self.is_empty() && self.has_endpoints
     }
 
     /// The band of a priority, made from its settings if it is not there.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use types::Timestamp;
+use types::{Standing, Timestamp};
 
 use crate::held::Held;
 use crate::work::{Ticket, Work};
@@ -20,6 +20,8 @@ pub(crate) struct Item<T> {
     /// Its place in the flow's order.
     pub(crate) key: u64,
     pub(crate) offered: Timestamp,
+    /// As what it was refused before, if it came back when it was told to.
+    pub(crate) returned: Option<Standing>,
     /// When the budget that runs is used up: the band's TTL, or that without endpoints.
     pub(crate) budget_end: Timestamp,
     /// What is left of the other budget, which stands still.

@@ -172,7 +172,7 @@ fn what_is_no_number_or_runs_backwards_does_no_harm() {
         put(&mut queue, standard("a", tokens, ms(50_000 - number as u64 * 20_000)), number as u64);
     }
     let asked = standard("a", 1, ms(0));
-    assert!(!queue.pass(&asked, f32::NAN, ms(0)));
+    assert!(queue.pass(&asked, f32::NAN, ms(0)).is_none());
     assert!(queue.next(f32::NAN, ms(10)).is_none());
     queue.charge(&asked.flow, u32::MAX, 0, ms(3));
     queue.drained(&asked.flow, u32::MAX, ms(2));

@@ -15,7 +15,7 @@ use wicketgate_flow::{Bound, Config, Preview, Queue, Reason, Refused, Scope};
 fn happens(queue: &mut Queue<u64>, work: wicketgate_flow::Work, saturation: f32) -> Preview {
     let (now, mut evicted) = (work.received, Vec::new());
     let forecast = queue.forecast(&work.flow, work.tokens, now);
-    if queue.pass(&work, saturation, now) {
+    if queue.pass(&work, saturation, now).is_some() {
         return Preview::Goes;
     }
     match queue.offer(work, 0, saturation, now, &mut evicted) {

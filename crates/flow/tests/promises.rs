@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use types::{Priority, Timestamp};
-use wicketgate_flow::{Config, Ended, Expiry, Queue};
+use types::{Priority, Saturation, Standing, Timestamp};
+use wicketgate_flow::{Config, Ended, Expiry, Queue, Victim, Work};
 
 /// Requests that the pool works on at once, each a second long on average.
 const SLOTS: usize = 20;
@@ -121,7 +121,7 @@ impl World {
         self.outcome.returns += u32::from(client.is_at_its_time);
         let mut work = common::work(client.flow, client.priority, tokens(client), now);
         work.fingerprint = Some(at as u64);
-        if self.queue.pass(&work, self.saturation(), now) {
+        if self.queue.pass(&work, self.saturation(), now).is_some() {
             return self.start(at, now);
         }
         let mut evicted = Vec::new();
@@ -277,4 +277,63 @@ fn who_comes_before_its_time_gains_nothing() {
     println!("patient {patient:.1} s, impatient {impatient:.1} s, {kept:.3} kept");
     assert!(impatient >= patient * 0.97, "patient {patient:.1} s, impatient {impatient:.1} s");
     assert!(kept >= 0.9, "those who obey lost by the others: {kept:.3}");
+}
+
+fn known(flow: &str, fingerprint: u64, at: Timestamp) -> Work {
+    Work { fingerprint: Some(fingerprint), ..common::standard(flow, 1000, at) }
+}
+
+/// Offers to a pool that is full for all; what it is told if it is refused.
+fn told(queue: &mut Queue<usize>, work: Work) -> Option<Duration> {
+    let (now, mut evicted) = (work.received, Vec::new());
+    let refused = queue.offer(work, 0, 1.0, now, &mut evicted).err();
+    assert!(evicted.is_empty(), "{evicted:?}");
+    refused.map(|refused| refused.retry_after.expect("it is worth coming back"))
+}
+
+#[test]
+fn who_comes_when_told_takes_the_place_of_one_of_its_flow_that_only_just_came() {
+    let mut config = Config::default();
+    config.band.limits.requests_max = Some(2);
+    let mut queue = Queue::new(config);
+    assert_eq!(told(&mut queue, known("a", 1, seconds(1))), None);
+    assert_eq!(told(&mut queue, known("a", 2, seconds(2))), None);
+    let first = told(&mut queue, known("a", 3, seconds(3))).expect("two wait already");
+    let back = seconds(3) + first;
+    let mut evicted = Vec::new();
+    assert!(queue.offer(known("a", 3, back), 3, 1.0, back, &mut evicted).is_ok());
+    let [gone] = evicted.as_slice() else { panic!("{evicted:?}") };
+    assert_eq!((gone.why, gone.work.fingerprint), (Victim::OfPromise, Some(2)), "the latest");
+    assert!(gone.retry_after.is_some(), "it is told when to come");
+    // Those who were promised a place do not take one from each other.
+    let again = back + gone.retry_after.unwrap();
+    let mut evicted = Vec::new();
+    assert!(queue.offer(known("a", 2, again), 2, 1.0, again, &mut evicted).is_ok());
+    assert_eq!(evicted[0].work.fingerprint, Some(1));
+    let refused = told(&mut queue, known("a", 1, again + evicted[0].retry_after.unwrap()));
+    assert!(refused.is_some(), "both that wait had been promised their places");
+}
+
+#[test]
+fn who_was_refused_within_its_part_comes_back_within_it() {
+    // Full for whoever is beyond its part.
+    let reserved = Saturation { within: 0.5, lower: 0.5, beyond: 1.0 };
+    let mut config = Config::default();
+    config.band.limits.requests_max = Some(1);
+    let mut queue: Queue<usize> = Queue::new(config);
+    let goes = |queue: &mut Queue<usize>, work: Work| {
+        let now = work.received;
+        queue.pass(&work, reserved, now)
+    };
+    assert!(goes(&mut queue, known("b", 0, seconds(1))).is_some());
+    assert_eq!(told(&mut queue, known("a", 1, seconds(1))), None);
+    let promised = told(&mut queue, known("a", 2, seconds(1))).expect("one waits already");
+    let first = queue.next(0.0, seconds(1)).expect("its turn");
+    assert_eq!(first.standing, Standing::Within);
+    queue.drained(&common::standard("b", 1000, seconds(1)).flow, 1000, seconds(2));
+    // All that is in flight is of this flow now, and another one asked lately.
+    assert_eq!(queue.standing(&first.work.flow, seconds(2)), Standing::Beyond);
+    assert_eq!(goes(&mut queue, known("a", 3, seconds(2))), None);
+    let back = seconds(1) + promised;
+    assert_eq!(goes(&mut queue, known("a", 2, back)), Some(Standing::Within));
 }

@@ -16,7 +16,7 @@ fn flow(id: &str) -> FlowKey {
 /// Sends so many requests of ten tokens at once.
 fn send(queue: &mut Queue<u64>, id: &str, count: u64, at: u64) {
     for _ in 0..count {
-        assert!(queue.pass(&standard(id, 10, ms(at)), 0.0, ms(at)));
+        assert!(queue.pass(&standard(id, 10, ms(at)), 0.0, ms(at)).is_some());
     }
 }
 
@@ -91,12 +91,12 @@ fn one_within_its_part_goes_past_all_that_are_beyond_theirs() {
 fn a_band_below_one_that_asked_lately_leaves_a_part_of_the_reserve() {
     let mut queue = queue(|_| {});
     let full_below = Saturation { within: 0.5, lower: 1.0, beyond: 1.0 };
-    assert!(queue.pass(&standard("a", 10, ms(0)), full_below, ms(0)));
-    assert!(queue.pass(&work("c", Priority::CRITICAL, 10, ms(1)), full_below, ms(1)));
+    assert!(queue.pass(&standard("a", 10, ms(0)), full_below, ms(0)).is_some());
+    assert!(queue.pass(&work("c", Priority::CRITICAL, 10, ms(1)), full_below, ms(1)).is_some());
     assert_eq!(queue.standing(&flow("a"), ms(1)), Standing::Lower);
     assert_eq!(queue.standing(&flow("never-seen"), ms(1)), Standing::Lower);
-    assert!(!queue.pass(&standard("a", 10, ms(2)), full_below, ms(2)));
-    assert!(queue.pass(&standard("a", 10, ms(61_002)), full_below, ms(61_002)));
+    assert!(queue.pass(&standard("a", 10, ms(2)), full_below, ms(2)).is_none());
+    assert!(queue.pass(&standard("a", 10, ms(61_002)), full_below, ms(61_002)).is_some());
 }
 
 #[test]

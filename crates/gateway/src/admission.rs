@@ -118,8 +118,7 @@ impl Admission {
         let mut state = self.lock();
         state.queue.has_endpoints(room.has_endpoints, now);
         let saturation = room.saturation_after(self.granted.load(Ordering::Relaxed));
-        let standing = state.queue.standing(&work.flow, now);
-        if state.queue.pass(&work, saturation, now) {
+        if let Some(standing) = state.queue.pass(&work, saturation, now) {
             drop(state);
             self.count_dispatched(&work.flow, standing, Duration::ZERO);
             return Ok(Asked::Go(Grant::new(gateway, self, &work, standing, Duration::ZERO)));

@@ -303,6 +303,51 @@ async fn no_secret_is_written_anywhere() {
     }
 }
 
+/// SEC-4: neither what is asked nor what is answered, however much is logged, and also of what fails.
+async fn no_prompt_and_no_answer_is_written_anywhere() {
+    let fleet = fleet(1, fast()).await;
+    let extra = json!({ "flowControl": {} });
+    let gateway =
+        Gateway::with_document(&document(&fleet.urls(), extra), &["--log", "trace"]).await;
+    gateway.scraped(1).await;
+    let asked = |model: &str| {
+        let mut body = crate::sims::prompt("promptcanary and some more words", 4);
+        body["model"] = json!(model);
+        body.to_string().into_bytes()
+    };
+    let broken = br#"{"model":"llama-3.1-8b","messages":[{"content":"promptcanary"#.to_vec();
+    let mut said = Vec::new();
+    for (body, status) in [(asked("llama-3.1-8b"), 200), (asked("unknown"), 404), (broken, 400)] {
+        let answer = request_once(&gateway, &body).await;
+        assert_eq!(answer.status, status, "{}", answer.text());
+        if status == 200 {
+            let text = answer.json()["choices"][0]["message"]["content"]
+                .as_str()
+                .unwrap()
+                .trim()
+                .to_owned();
+            assert!(text.len() > 3, "{text}");
+            said.push(text);
+        }
+    }
+    gateway.until("all is logged", async || gateway.stdout().lines().count() >= 3).await;
+    let mut places = vec![gateway.stdout(), gateway.stderr()];
+    for path in ["/metrics", "/debug/decisions", "/debug/endpoints", "/debug/flow"] {
+        places.push(gateway.admin(path).await.text());
+    }
+    for text in said.iter().map(String::as_str).chain(["promptcanary"]) {
+        for place in &places {
+            assert!(!place.contains(text), "`{text}` is in {place}");
+        }
+    }
+}
+
+async fn request_once(gateway: &Gateway, body: &[u8]) -> crate::http::Answer {
+    let mut client = crate::http::Client::connect(gateway.traffic).await;
+    client.send(&crate::http::request("POST", crate::http::CHAT, &[], body)).await;
+    client.answer().await
+}
+
 #[tokio::test]
 async fn administration_asks_for_its_token_but_probes_need_none() {
     let folder = tempfile::tempdir().unwrap();
@@ -373,4 +418,5 @@ crate::front::on_both_paths!(
     a_stranger_is_answered_before_the_body,
     anonymous_requests_do_what_the_document_lets_them,
     no_secret_is_written_anywhere,
+    no_prompt_and_no_answer_is_written_anywhere,
 );

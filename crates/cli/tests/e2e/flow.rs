@@ -104,6 +104,42 @@ async fn critical_requests_go_before_those_that_came_earlier() {
     assert!(sizes[1] < sizes[0] && sizes[1] < sizes[2], "the critical one went second: {sizes:?}");
 }
 
+/// Headroom: one tenant fills half of the pool, another finds room at once; without headroom it would wait.
+async fn a_tenant_beyond_its_part_leaves_room_for_whoever_comes() {
+    const TENANT: &str = "x-gateway-inference-fairness-id";
+    let (noisy, quiet) = ([(TENANT, "noisy")], [(TENANT, "quiet")]);
+    let fleet = fleet(1, slow()).await;
+    let mut with = document(
+        &fleet.urls(),
+        json!({ "flowControl": { "headroom": { "share": 0.5, "stretch": 100 } } }),
+    );
+    with["spec"]["schedulers"][0]["saturation"] = json!({ "concurrency": 4 });
+    let gateway = Gateway::with_document(&with, &[]).await;
+    gateway.scraped(1).await;
+    // Somebody else is there, if only now and then.
+    assert_eq!(ask(&gateway, &prompt("Hi", 2), &quiet).await.status, 200);
+    let mut streams = Vec::new();
+    for _ in 0..2 {
+        let mut stream = begin(&gateway, &streamed("Hello", 5000), &noisy).await;
+        stream.until("data:").await;
+        streams.push(stream);
+    }
+    let mut third = begin(&gateway, &streamed("Third", 5000), &noisy).await;
+    queued(&gateway, 1).await;
+    assert_eq!(
+        ask(&gateway, &prompt("Hi", 2), &quiet).await.status,
+        200,
+        "past the one that waits"
+    );
+    queued(&gateway, 1).await;
+    let beyond = "wicketgate_flow_dispatched_beyond_part_total";
+    assert_eq!(gateway.metric(beyond, &["\"standard\""]).await, 1.0, "the second was");
+    // The room is there all the same: it is kept.
+    with["spec"]["flowControl"] = json!({ "headroom": { "enabled": false } });
+    gateway.rewrite(&with.to_string());
+    third.until("data:").await;
+}
+
 /// FC-5: to the millisecond, not to the second.
 async fn a_wait_ends_with_its_ttl_and_says_so() {
     let fleet = fleet(1, slow()).await;
@@ -290,6 +326,7 @@ crate::front::on_both_paths!(
     a_request_for_a_full_pool_waits_and_is_then_answered,
     sheddable_requests_are_refused_at_once_while_others_wait,
     critical_requests_go_before_those_that_came_earlier,
+    a_tenant_beyond_its_part_leaves_room_for_whoever_comes,
     a_wait_ends_with_its_ttl_and_says_so,
     a_client_that_leaves_the_queue_is_never_sent,
     a_band_holds_no_more_bytes_than_it_may,

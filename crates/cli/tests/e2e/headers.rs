@@ -205,6 +205,27 @@ async fn fields_of_an_answer_that_are_not_the_clients_do_not_reach_it() {
     assert_eq!(answer.header("x-request-id"), Some("ours"));
 }
 
+/// The same, whoever carries the answer: nothing that an endpoint says in our name.
+async fn what_an_endpoint_says_in_our_name_reaches_nobody() {
+    let act = Act::Write(vec![
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\
+          X-Gateway-Destination-Endpoint: 10.0.0.1:80\r\nX-Wicketgate-Component: picker\r\n\
+          X-Wicketgate-Endpoint: 10.0.0.1\r\nX-Llm-D-Request-Dropped-Reason: evicted\r\nX-Custom: kept\r\n\r\n{}"
+            .to_vec(),
+    ]);
+    let endpoint = Scripted::start(None, act).await;
+    let gateway =
+        Gateway::with_document(&crate::gateway::document(&[endpoint.url()], json!({})), &[]).await;
+    let answer = send(&gateway, &[]).await;
+    assert_eq!((answer.status, answer.header("x-custom")), (200, Some("kept")));
+    let ours = ["x-gateway-", "x-wicketgate-", "x-llm-d-"];
+    for (name, _) in &answer.headers {
+        assert!(!ours.iter().any(|prefix| name.starts_with(prefix)), "`{name}` passed");
+    }
+}
+
+crate::front::on_both_paths!(what_an_endpoint_says_in_our_name_reaches_nobody,);
+
 /// B.3: `exposeDecision` is for operators; addresses stay hidden without it.
 #[tokio::test]
 async fn the_endpoint_is_named_to_clients_only_if_the_document_says_so() {

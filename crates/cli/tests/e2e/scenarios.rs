@@ -7,7 +7,8 @@
 //! | --- | --- | --- |
 //! | FC-1 | sheddable work is shed at once, or queued if the document says so | `sheddable_requests_are_refused_at_once_while_others_wait`, `sheddable_work_is_refused_at_once_when_the_pool_is_saturated_or_others_wait`, `a_critical_request_calls_back_one_that_has_not_answered` |
 //! | FC-2 | a low band does not starve under constant load above | `a_reserved_share_is_kept_under_endless_work_above` |
-//! | FC-3 | fairness by tokens, whoever is noisy | `flows_get_equal_tokens_but_for_one_request`, `one_flow_cannot_keep_the_others_out_of_a_full_band` |
+//! | FC-3 | fairness by tokens, whoever is noisy | `flows_get_equal_tokens_but_for_one_request`, `one_flow_cannot_keep_the_others_out_of_a_full_band`, `a_tenant_beyond_its_part_leaves_room_for_whoever_comes` |
+//! | FC-3 | … and what it does to the others' P99 | `fifty_times_its_share_moves_the_others_little_with_headroom_and_many_times_without` |
 //! | FC-5 | a TTL ends to the millisecond and before dispatch | `a_wait_ends_with_its_ttl_and_says_so`, `a_ttl_ends_to_the_millisecond_and_before_dispatch` |
 //! | FC-6 | a client that leaves while queued is never sent | `a_client_that_leaves_the_queue_is_never_sent`, `a_proxy_that_resets_the_stream_gives_the_place_in_the_queue_up` |
 //! | FC-7 | bodies in the queue are bounded in bytes | `a_band_holds_no_more_bytes_than_it_may` |
@@ -21,7 +22,9 @@
 //! | RW-5 | an unknown model is 404 | `a_model_goes_to_its_own_pool_and_an_unknown_one_to_none`, `an_unknown_model_is_404_in_the_apis_own_form` |
 //! | RW-6 | lists of models are merged, and filtered for their caller | `the_list_of_models_is_merged_over_pools`, `a_caller_sees_and_uses_its_models_only` |
 //! | SEC-1 | fields that steer are stripped | `fields_that_steer_routing_or_claim_identity_never_reach_an_endpoint`, `every_field_that_steers_is_removed_in_any_case`, `a_client_can_lower_its_priority_and_never_raise_it` |
+//! | SEC-2 | the proxy verifies the picker, whose certificate changes while it runs | `a_client_that_verifies_is_served_and_one_without_tls_is_not`, `a_changed_certificate_is_shown_to_the_next_connection` |
 //! | SEC-3 | a destination is an endpoint of the pool | `a_subset_without_an_eligible_endpoint_is_503`, `a_client_cannot_choose_a_model_by_a_field` |
+//! | SEC-4 | prompts and answers are never logged | `no_prompt_and_no_answer_is_written_anywhere` |
 //! | SEC-5 | tokens are limited by key | `usage_settles_what_was_reserved`, `keys_within_their_limits_are_held_by_that_of_their_tenant` |
 //! | SEC-6 | the page of metrics can ask for a token | `administration_asks_for_its_token_but_probes_need_none` |
 //! | AWS §5 | 401 and 403, each for its faults | `each_fault_has_the_status_that_aws_gives_it`, `tokens_are_judged_as_aws_judges_them` |
@@ -52,13 +55,13 @@
 //! | G 108 | large bodies pass in pieces | `a_body_comes_back_byte_for_byte_in_pieces_that_envoy_takes` |
 //! | G 111 | errors of endpoints pass as they are | `an_error_about_the_request_itself_is_passed_on_unchanged_and_ejects_nobody` |
 //! | I 124, 125, 128 | keys: which reach engines, which do not | `credentials_reach_no_engine_unless_the_document_says_so`, `credentials_end_here_and_go_on_only_where_the_document_says_so` |
-//! | I 126 | fields of answers | `fields_of_an_answer_that_are_not_the_clients_do_not_reach_it` |
+//! | I 126 | fields of answers | `fields_of_an_answer_that_are_not_the_clients_do_not_reach_it`, `what_an_endpoint_says_in_our_name_reaches_nobody` |
 //! | I 127 | no key in any log | `no_secret_is_written_anywhere` |
 //! | I 130 | a burst is held by what it reserves | `a_burst_is_refused_by_what_it_reserves_before_anyone_has_answered` |
 //! | I 132 | an organisation's cap above its keys' | `keys_within_their_limits_are_held_by_that_of_their_tenant` |
 //! | I 133 | shed and expired are told apart | `sheddable_requests_are_refused_at_once_while_others_wait`, `a_wait_ends_with_its_ttl_and_says_so` |
 //!
-//! Not here: FC-10 (pools with separate prefill are not there yet), FC-3's P99 (`wicketgate bench flow`), RW-4 and G 96 to 104 (a cluster's
+//! Not here: FC-10 (pools with separate prefill are not there yet), RW-4 and G 96 to 104 (a cluster's
 //! resources), G 107 (`bench/run --figure epp-streams`), C 40 and 42 (no request is sent to another model when one fails), I 129 (the global tier's
 //! own tests), I 131 (nothing caches answers), I 134 (the place in the queue is told by `wicketgate explain`, not in headers).
 

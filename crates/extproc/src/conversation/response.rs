@@ -89,13 +89,13 @@ impl Conversation {
             mutation.set("retry-after", seconds.to_string());
         }
         let told = exchange.told_fields(now);
+        let mut unwanted: Vec<String> = names::CONTROL_PREFIXES
+            .iter()
+            .flat_map(|prefix| fields.names_beginning_with(prefix))
+            .collect();
         if told.iter().any(|(name, _)| name.starts_with(RATE_LIMIT_FIELDS)) {
             // Whoever has limits here is not to pace itself by an endpoint's.
-            for name in fields.names_beginning_with(RATE_LIMIT_FIELDS) {
-                if !told.iter().any(|(own, _)| *own == name) {
-                    mutation.remove(name);
-                }
-            }
+            unwanted.extend(fields.names_beginning_with(RATE_LIMIT_FIELDS));
         }
         told.into_iter().for_each(|(name, value)| mutation.set(name, value));
         if status >= 400 {
@@ -109,6 +109,7 @@ impl Conversation {
         if let Some(timing) = exchange.server_timing(now) {
             mutation.append("server-timing", timing);
         }
+        remove_but_for_ours(&mut mutation, unwanted);
         if !content_type.is_some_and(openai::holds_model_names) {
             self.rename = None;
         }
@@ -195,6 +196,18 @@ impl Conversation {
         };
         self.finish(ending, now);
     }
+}
+
+/// Removes fields, save those that we write anew.
+fn remove_but_for_ours(mutation: &mut HeaderMutation, mut names: Vec<String>) {
+    names.sort_unstable();
+    names.dedup();
+    let ours = |name: &String| {
+        let written = mutation.set_headers.iter().filter_map(|set| set.header.as_ref());
+        written.into_iter().any(|header| header.key == *name)
+    };
+    names.retain(|name| !ours(name));
+    names.into_iter().for_each(|name| mutation.remove(name));
 }
 
 /// Who answered: as the protocol has it, else as Envoy's own attribute.

@@ -10,12 +10,12 @@ fn id(text: &str) -> Arc<str> {
 
 fn push(flows: &mut Flows, flow: &str, number: u64, tokens: u64) {
     // Here an item's place is its number.
-    flows.push(&id(flow), (number, number), number as u32, Held::one(0, tokens), NOW);
+    flows.push(&id(flow), (number, number), (number as u32, true), Held::one(0, tokens), NOW);
 }
 
 /// Serves whose turn it is; gives its number.
 fn serve(flows: &mut Flows, tokens: u64, now: Timestamp) -> u64 {
-    let number = u64::from(flows.first(|_| Some(())).unwrap().0);
+    let number = u64::from(flows.first(|_, _| Some(())).unwrap().0);
     let at = flows.active.first().unwrap().2;
     flows.serve(at, (number, number), Held::one(0, tokens), tokens, now);
     number

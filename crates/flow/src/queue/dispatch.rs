@@ -14,22 +14,27 @@ pub(super) const RECOVERED: f32 = 0.5;
 impl<T> Queue<T> {
     /// The short way: whether this request may be sent at once, without being queued. That is so if
     /// its band's ceiling is not reached, there is an endpoint, and nothing of its own or a higher
-    /// band waits. If so it counts as dispatched.
+    /// band waits. If so it counts as dispatched, as what it goes. `None`: it is to be offered.
     ///
     /// One that was told to come back later passes only if the pool has plainly recovered: else who
     /// tries most often would get most.
-    pub fn pass(&mut self, work: &Work, saturation: impl Into<Saturation>, now: Timestamp) -> bool {
+    pub fn pass(
+        &mut self,
+        work: &Work,
+        saturation: impl Into<Saturation>,
+        now: Timestamp,
+    ) -> Option<Standing> {
         let now = self.tick(now);
         let priority = work.flow.priority;
         self.band(priority).lately.note(&work.flow.id, now);
-        let saturation = saturation.into().of(self.standing(&work.flow, now));
-        let found = self.promises.find(work.fingerprint, now);
+        let (standing, found) = self.standing_of(work, now);
+        let saturation = saturation.into().of(standing);
         let saturation = match found {
             Return::Early { .. } => saturation / RECOVERED,
             Return::Fresh | Return::Due { .. } => saturation,
         };
         if !self.is_free(priority, saturation) {
-            return false;
+            return None;
         }
         self.redeem(work.fingerprint, now);
         let band = self.band(priority);
@@ -40,7 +45,7 @@ impl<T> Queue<T> {
         self.depart(&work.flow, work.cost(), now);
         let is_busy = !self.is_empty();
         self.account(priority, work.cost(), saturation, is_busy);
-        true
+        Some(standing)
     }
 
     /// Whether work of this priority could go at once.
@@ -76,7 +81,7 @@ impl<T> Queue<T> {
         };
         let is_below_higher = self.is_below_higher(priority, now);
         let (place, standing) =
-            self.bands.get(&priority)?.first(saturation, is_below_higher, now)?;
+            self.bands.get(&priority)?.first(&self.store, saturation, is_below_higher, now)?;
         let saturation = saturation.of(standing);
         let item = self.store.remove(place)?;
         self.expiries.remove(&(item.expiry(), place));
@@ -101,10 +106,23 @@ impl<T> Queue<T> {
     pub fn standing(&self, flow: &FlowKey, now: Timestamp) -> Standing {
         let is_below_higher = self.is_below_higher(flow.priority, now);
         match self.bands.get(&flow.priority) {
-            Some(band) => band.standing(&flow.id, is_below_higher, now),
+            Some(band) => band.standing(&flow.id, None, is_below_higher, now),
             None if is_below_higher => Standing::Lower,
             None => Standing::Within,
         }
+    }
+
+    /// The standing of a request, and what is known of it.
+    pub(super) fn standing_of(&self, work: &Work, now: Timestamp) -> (Standing, Return) {
+        let found = self.promises.find(work.fingerprint, now);
+        let standing = match (self.bands.get(&work.flow.priority), found.returned()) {
+            (Some(band), Some(promised)) => {
+                let is_below_higher = self.is_below_higher(work.flow.priority, now);
+                band.standing(&work.flow.id, Some(promised), is_below_higher, now)
+            }
+            _ => self.standing(&work.flow, now),
+        };
+        (standing, found)
     }
 
     fn is_below_higher(&self, priority: Priority, now: Timestamp) -> bool {

@@ -16,6 +16,9 @@ use crate::work::{FlowKey, TOKENS_MAX, Work};
 pub(super) const UNKNOWN: Duration = Duration::from_secs(5);
 /// Who comes back comes so much before its turn, that the queue never runs dry for those who are late.
 const CUSHION: f64 = 2.0;
+/// The same as part of the time in which a full band drains: where only little may wait, those who come back
+/// early find it full.
+const CUSHION_SHARE: f64 = 0.25;
 /// Part of what is told that is spread, so that those who round alike do not come alike.
 const JITTER: f64 = 0.05;
 /// Share of promises that is taken to be kept before it is known. When to come back is told as if all
@@ -113,13 +116,14 @@ impl<T> Queue<T> {
         let (flow, cost) = (&work.flow, work.cost());
         let wait = self.wait(flow, cost, ALL_COME, now).unwrap_or(UNKNOWN).as_secs_f64();
         let spread = f64::from(scattered(work.fingerprint.unwrap_or(self.store.next_number())));
-        let told = (wait - CUSHION).max(0.0);
+        let told = (wait - self.cushion(flow.priority, cost, now)).max(0.0);
         let after = whole_seconds(told + spread * (JITTER * told + 1.0));
         let max = self.config.promise_max.max(Duration::from_secs(1));
         if after > max {
             // No place so far ahead; a little spread remains.
             return whole_seconds(max.as_secs_f64() * (1.0 + JITTER * spread));
         }
+        let standing = self.standing(flow, now);
         let promises_max = self.config.promises_max;
         let own = self.band(flow.priority).flows.get(&flow.id).map_or(0, |f| f.promised.requests);
         if let Some(fingerprint) = work.fingerprint
@@ -130,7 +134,7 @@ impl<T> Queue<T> {
             let band = self.band(flow.priority);
             band.promised.add(held);
             band.flows.promise(&flow.id, held, now);
-            self.promises.insert(fingerprint, flow, work.received, held, (now, after));
+            self.promises.insert(fingerprint, flow, work.received, (held, standing), (now, after));
         }
         after
     }
@@ -138,7 +142,16 @@ impl<T> Queue<T> {
     /// When a refused request would be told to come back, before that is spread.
     pub(super) fn told(&self, work: &Work, now: Timestamp) -> Duration {
         let wait = self.wait(&work.flow, work.cost(), ALL_COME, now).unwrap_or(UNKNOWN);
-        whole_seconds(wait.as_secs_f64() - CUSHION)
+        whole_seconds(wait.as_secs_f64() - self.cushion(work.flow.priority, work.cost(), now))
+    }
+
+    /// How long before its turn one is told to come, seconds.
+    fn cushion(&self, priority: Priority, cost: u64, now: Timestamp) -> f64 {
+        let Some(most) = self.config.band(priority).limits.requests_max else { return CUSHION };
+        let band = self.bands.get(&priority).filter(|band| band.has_work());
+        let usual = band.map_or(cost, |band| band.held.tokens / band.held.requests.max(1));
+        let rate = self.capacity.per_second(now).unwrap_or(f64::INFINITY);
+        CUSHION.min(CUSHION_SHARE * (most as f64) * (usual as f64) / rate.max(f64::MIN_POSITIVE))
     }
 
     /// Gives back the place that was kept for a request, if one was.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use types::{Priority, Saturation, Timestamp};
+use types::{Priority, Saturation, Standing, Timestamp};
 
 use super::dispatch::RECOVERED;
 use super::{Queue, forecast};
@@ -12,6 +12,14 @@ use crate::outcome::{Bound, Ended, Evicted, Reason, Refused, Scope, Victim};
 use crate::promises::Return;
 use crate::store::Item;
 use crate::work::{Ticket, Work};
+
+/// A request that has to leave for another one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct GivesWay {
+    place: u32,
+    held: Held,
+    why: Victim,
+}
 
 impl<T> Queue<T> {
     /// Queues a request or says why not.
@@ -30,10 +38,11 @@ impl<T> Queue<T> {
         let now = self.tick(now);
         self.end_overdue(now);
         self.band(work.flow.priority).lately.note(&work.flow.id, now);
-        let saturation = saturation.into().of(self.standing(&work.flow, now));
+        let saturation = saturation.into().of(self.standing_of(&work, now).0);
         let found = self.promises.find(work.fingerprint, now);
-        let is_due = matches!(found, Return::Due { .. });
-        if let Return::Due { received } = found {
+        let returned = found.returned();
+        let is_due = returned.is_some();
+        if let Return::Due { received, .. } = found {
             work.received = received.min(work.received);
         }
         self.band(work.flow.priority);
@@ -52,7 +61,7 @@ impl<T> Queue<T> {
             return Err(Refused { reason, retry_after });
         }
         self.redeem(work.fingerprint, now);
-        Ok(self.push(work, payload, held, now))
+        Ok(self.push(work, payload, (held, returned), now))
     }
 
     /// What it counts with: an estimate must not make it larger than what may be held at all.
@@ -128,7 +137,7 @@ impl<T> Queue<T> {
         let priority = work.flow.priority;
         match self.who_gives_way(work, config, held, is_due) {
             Err(reason) => return Some(reason),
-            Ok(Some(place)) => self.evict(place, Victim::OfFairness, now, evicted),
+            Ok(Some(one)) => self.evict(one.place, one.why, now, evicted),
             Ok(None) => {}
         }
         while self.config.limits.exceeded_by(self.held.plus(held)).is_some()
@@ -146,41 +155,45 @@ impl<T> Queue<T> {
         config: &BandConfig,
         held: Held,
         is_due: bool,
-    ) -> Result<Option<u32>, Reason> {
+    ) -> Result<Option<GivesWay>, Reason> {
         let (priority, id) = (work.flow.priority, &work.flow.id);
         let flow = self.bands.get(&priority).and_then(|band| band.flows.get(id));
         let own = flow.map(|flow| flow.held).unwrap_or_default();
+        let fresh = if is_due { self.last_fresh(work) } else { None };
+        let mut gives: Option<GivesWay> = None;
+        let freed =
+            |gives: &Option<GivesWay>| gives.as_ref().map_or(Held::default(), |one| one.held);
         if let Some(bound) = config.flow_limits.exceeded_by(own.plus(held)) {
-            return Err(Reason::Full { scope: Scope::Flow, bound });
+            gives = fresh;
+            if config.flow_limits.exceeded_by(own.minus(freed(&gives)).plus(held)).is_some() {
+                return Err(Reason::Full { scope: Scope::Flow, bound });
+            }
         }
         let kept = if is_due { Held::default() } else { self.kept(work, config) };
         let in_band = self.bands.get(&priority).map(|band| band.held).unwrap_or_default();
-        let mut fair = None;
         if let Some(bound) = config.limits.exceeded_by(in_band.plus(held)) {
-            fair = self.longest_flow_gives_way(work, own.plus(held));
-            let after = in_band.minus(fair.map(|(_, held)| held).unwrap_or_default());
-            if fair.is_none() || config.limits.exceeded_by(after.plus(held)).is_some() {
+            gives = fresh.or_else(|| self.longest_flow_gives_way(work, own.plus(held)));
+            if config.limits.exceeded_by(in_band.minus(freed(&gives)).plus(held)).is_some() {
                 return Err(Reason::Full { scope: Scope::Band, bound });
             }
         } else if let Some(bound) = config.limits.exceeded_by(in_band.plus(kept).plus(held)) {
             return Err(Reason::Full { scope: Scope::Band, bound });
         }
-        let freed = fair.map(|(_, held)| held).unwrap_or_default();
-        let whole = self.held.minus(freed).plus(held);
+        let whole = self.held.minus(freed(&gives)).plus(held);
         if let Some(bound) = self.config.limits.exceeded_by(whole) {
             let lower = self.bands.range(..priority).map(|(_, band)| band.held);
             let lower = lower.fold(Held::default(), Held::plus);
             if self.config.limits.exceeded_by(whole.minus(lower)).is_some() {
-                // Not even without all lower bands; perhaps the longest flow of its own.
-                fair = fair.or_else(|| self.longest_flow_gives_way(work, own.plus(held)));
-                let freed = fair.map(|(_, held)| held).unwrap_or_default();
-                let whole = self.held.minus(freed).minus(lower).plus(held);
-                if fair.is_none() || self.config.limits.exceeded_by(whole).is_some() {
+                // Not even without all lower bands; perhaps one of its own.
+                gives =
+                    gives.or(fresh).or_else(|| self.longest_flow_gives_way(work, own.plus(held)));
+                let whole = self.held.minus(freed(&gives)).minus(lower).plus(held);
+                if gives.is_none() || self.config.limits.exceeded_by(whole).is_some() {
                     return Err(Reason::Full { scope: Scope::Pool, bound });
                 }
             }
         }
-        Ok(fair.map(|(place, _)| place))
+        Ok(gives)
     }
 
     /// What is kept free of the band's bounds for those who will come back, at most half. A flow that
@@ -216,7 +229,7 @@ impl<T> Queue<T> {
     /// The last request of the band's longest flow, if that flow stays the longest without it.
     ///
     /// * `own`: what the newcomer's flow would hold.
-    fn longest_flow_gives_way(&self, work: &Work, own: Held) -> Option<(u32, Held)> {
+    fn longest_flow_gives_way(&self, work: &Work, own: Held) -> Option<GivesWay> {
         let flows = &self.bands.get(&work.flow.priority)?.flows;
         let (flow, place) = flows.longest()?;
         if flows.is_flow(flow, &work.flow.id) {
@@ -224,7 +237,16 @@ impl<T> Queue<T> {
         }
         let freed = self.store.get(place)?.held;
         let stays = flows.held(flow).minus(freed).tokens;
-        (stays >= own.tokens).then_some((place, freed))
+        let one = GivesWay { place, held: freed, why: Victim::OfFairness };
+        (stays >= own.tokens).then_some(one)
+    }
+
+    /// Of its flow's requests that nothing was promised to, the one that would go last: whoever was told to
+    /// come goes before those who only just came.
+    fn last_fresh(&self, work: &Work) -> Option<GivesWay> {
+        let place = self.bands.get(&work.flow.priority)?.flows.last_fresh(&work.flow.id)?;
+        let held = self.store.get(place)?.held;
+        Some(GivesWay { place, held, why: Victim::OfPromise })
     }
 
     fn last_of_lowest_band(&self, below: Priority) -> Option<u32> {
@@ -239,7 +261,13 @@ impl<T> Queue<T> {
         evicted.push(Ended { ticket: Ticket { place, number }, work, payload, why, retry_after });
     }
 
-    fn push(&mut self, work: Work, payload: T, held: Held, now: Timestamp) -> Ticket {
+    fn push(
+        &mut self,
+        work: Work,
+        payload: T,
+        (held, returned): (Held, Option<Standing>),
+        now: Timestamp,
+    ) -> Ticket {
         let (ttl, none) = (self.config.band(work.flow.priority).ttl, self.config.no_endpoint.ttl);
         let (runs, other) = if self.has_endpoints { (ttl, none) } else { (none, ttl) };
         let mut item = Item {
@@ -250,17 +278,19 @@ impl<T> Queue<T> {
             flow: 0,
             key: 0,
             offered: now,
+            returned,
             budget_end: now + runs,
             budget_other: other,
         };
         let (flow, cost, expiry) = (item.work.flow.clone(), item.work.cost(), item.expiry());
         item.key = self.band(flow.priority).order_key(&item);
+        let is_fresh = returned.is_none();
         let key = (item.key, item.number);
         let ticket = self.store.insert(item);
         let band = self.band(flow.priority);
         band.held.add(held);
         band.arrivals.add(cost as f64, now);
-        let at = band.flows.push(&flow.id, key, ticket.place, held, now);
+        let at = band.flows.push(&flow.id, key, (ticket.place, is_fresh), held, now);
         if let Some(item) = self.store.get_mut(ticket.place) {
             item.flow = at;
         }

@@ -24,8 +24,15 @@ impl<T> Queue<T> {
                 self.store.iter_mut().filter(|(_, item)| item.work.flow.priority == *priority);
             for (place, item) in own {
                 item.key = made.order_key(item);
+                let is_fresh = item.returned.is_none();
                 let key = (item.key, item.number);
-                item.flow = made.flows.push(&item.work.flow.id, key, place, item.held, self.now);
+                item.flow = made.flows.push(
+                    &item.work.flow.id,
+                    key,
+                    (place, is_fresh),
+                    item.held,
+                    self.now,
+                );
             }
             for promise in self.promises.iter().filter(|other| other.flow.priority == *priority) {
                 made.flows.promise(&promise.flow.id, promise.held, self.now);

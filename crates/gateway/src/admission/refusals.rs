@@ -66,6 +66,7 @@ pub(super) fn evicted(why: Victim, pool: &PoolName, retry_after: Option<Duration
     let why = match why {
         Victim::OfPriority => "made room for one of a higher priority",
         Victim::OfFairness => "made room for one of a flow that had less there",
+        Victim::OfPromise => "made room for one of its flow that had been told to come now",
     };
     let message = format!("the request waited for pool `{pool}` and {why}");
     with_retry_after(refusal(Rejection::Evicted, "evicted", message), retry_after)

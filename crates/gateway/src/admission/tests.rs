@@ -95,6 +95,17 @@ async fn the_more_important_goes_first_however_late_it_came() {
 }
 
 #[tokio::test]
+async fn a_body_that_was_refused_and_comes_again_as_more_important_waits_like_any_other() {
+    let gateway = pool(1, "{}");
+    let _first = sent(&gateway, Wishes::default());
+    refused(&gateway, wish("sheddable"));
+    let again = refused(&gateway, wish("sheddable"));
+    assert_eq!(again.dropped_reason(), Some("saturated"));
+    let (_critical, turn) = waits(&gateway, wish("critical"));
+    drop(turn);
+}
+
+#[tokio::test]
 async fn sheddable_work_is_refused_at_once_with_reason_and_time() {
     let gateway = pool(1, "{}");
     let _first = sent(&gateway, Wishes::default());

@@ -4,7 +4,7 @@ use std::hash::Hasher;
 use std::sync::Arc;
 use std::time::Duration;
 
-use flow::{DispatchId, Work};
+use flow::{DispatchId, FlowKey, Work};
 use openai::Body;
 use sched::saturation::Room;
 use sched::{Candidate, Forecast, Prices, RequestView};
@@ -73,7 +73,7 @@ impl Exchange {
             ttft: entitled.ttft,
             deadline: entitled.deadline,
             service: entitled.deadline.map_or(Duration::ZERO, |_| self.fastest(candidates, now)),
-            fingerprint: Some(fingerprint(&entitled.flow.id, body)),
+            fingerprint: Some(fingerprint(&entitled.flow, body)),
             flow: entitled.flow,
         };
         let room = Room::of(&target.pool.settings.saturation, candidates.iter());
@@ -267,10 +267,12 @@ pub(crate) fn expected_tokens(
 }
 
 /// The same for a request and its repetition, and for hardly any other: of a long body both ends are
-/// looked at, which hold the beginning of the prompt, its end and the settings.
-fn fingerprint(flow: &str, body: &[u8]) -> u64 {
+/// looked at, which hold the beginning of the prompt, its end and the settings. Under another priority it is
+/// another request: what it was told in one band says nothing of the other.
+fn fingerprint(flow: &FlowKey, body: &[u8]) -> u64 {
     let mut hasher = std::hash::DefaultHasher::new();
-    hasher.write(flow.as_bytes());
+    hasher.write(flow.id.as_bytes());
+    hasher.write_i32(flow.priority.0);
     hasher.write_usize(body.len());
     match (body.first_chunk::<FINGERPRINT_BYTES>(), body.last_chunk::<FINGERPRINT_BYTES>()) {
         (Some(first), Some(last)) => {

@@ -50,6 +50,13 @@ fn what_is_sent_makes_its_deadline_and_what_cannot_is_refused_at_once() {
 }
 
 #[test]
+fn nine_in_ten_who_come_when_told_after_a_burst_are_let_in_with_headroom_too() {
+    let (_, run) = CLAIMS.into_iter().find(|(known, _)| *known == "retry-after-burst").unwrap();
+    let claim = run(&Trial { duration: SHORT, ceiling: DEFAULT, seed: 2 }).unwrap();
+    assert!(measured(&claim, "came when told") > 1000.0 && claim.is_met, "{claim:?}");
+}
+
+#[test]
 fn bursts_do_not_overfill_an_engine() {
     let claim = claim("overshoot", DEFAULT, SHORT);
     assert!(claim.is_met, "{claim:?}");

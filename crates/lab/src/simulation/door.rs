@@ -71,8 +71,7 @@ impl Simulation<'_> {
         wait.tries += 1;
         wait.returns += u32::from(wait.is_due);
         let saturation = self.gateways[0].saturation(&door.guests.saturation, now);
-        let standing = door.queue.standing(&work.flow, now);
-        if door.queue.pass(&work, saturation, now) {
+        if let Some(standing) = door.queue.pass(&work, saturation, now) {
             self.door = Some(door);
             self.let_in(request, standing, now);
             return;

@@ -239,6 +239,36 @@ fn an_answer_that_the_proxy_gives_before_the_request_is_here_is_passed_on() {
 }
 
 #[test]
+fn what_an_endpoint_says_in_our_name_does_not_reach_the_client() {
+    let mut stream = picked(&gateway_of(&THREE), picker());
+    stream.take();
+    let theirs = [
+        (":status", "404"),
+        ("content-type", "application/json"),
+        ("X-Wicketgate-Endpoint", "10.0.0.1"),
+        ("x-wicketgate-endpoint", "10.0.0.2"),
+        ("x-wicketgate-component", "edge"),
+        ("x-gateway-destination-endpoint", "10.0.0.1:80"),
+        ("x-llm-d-request-dropped-reason", "evicted"),
+        ("x-envoy-upstream-service-time", "7"),
+        ("x-custom", "kept"),
+    ];
+    stream.send(answer_head(&theirs, false)).unwrap();
+    let answer = &stream.take()[0];
+    assert_eq!(set_by(answer, "x-wicketgate-component").as_deref(), Some("endpoint"));
+    let Some(Response::ResponseHeaders(headers)) = &answer.response else { panic!() };
+    let mutation = headers.response.as_ref().unwrap().header_mutation.as_ref().unwrap();
+    assert_eq!(
+        mutation.remove_headers,
+        [
+            "x-gateway-destination-endpoint",
+            "x-llm-d-request-dropped-reason",
+            "x-wicketgate-endpoint"
+        ]
+    );
+}
+
+#[test]
 fn nothing_of_ours_is_told_to_clients_unless_the_document_says_so() {
     let gateway = gateway_of(&THREE);
     let mut stream = picked(&gateway, picker());
