@@ -146,7 +146,7 @@ fn play(fairness: Fairness, ops: Vec<Op>) {
                     match victim.why {
                         Victim::OfPriority => assert!(is_lowest && gone.flow.0.0 < priority),
                         Victim::OfFairness => assert_eq!(gone.flow.0.0, priority),
-                        Victim::OfPromise => panic!("nobody here comes back"),
+                        Victim::OfPromise => unreachable!("nobody here comes back"),
                     }
                     let last = naive.of_flow(&gone.flow).map(|item| (item.received, item.number));
                     assert!(

@@ -109,7 +109,7 @@ fn begin(gateway: &Arc<Gateway>, rng: &mut rand_pcg::Pcg64Mcg, answer: &Answer) 
 /// From the pick to the end.
 fn end(mut exchange: Exchange, answer: &Answer) {
     black_box(exchange.attempt(clock::now())).expect("an endpoint");
-    exchange.answered(200, false, clock::now());
+    exchange.answered(200, None, clock::now());
     exchange.watch(Some(answer.content_type));
     for payload in &answer.payloads {
         exchange.payload(payload, clock::now());

@@ -144,7 +144,7 @@ mod tests {
         let mut request = exchange(&gateway);
         request.place(&body("llama"), None, at(1)).unwrap();
         request.attempt(at(1)).unwrap();
-        request.answered(200, false, at(2));
+        request.answered(200, None, at(2));
         let page = gateway.metrics_page(at(5));
         let of = |name: &str, labels: &str| {
             let series =

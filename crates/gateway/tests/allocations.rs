@@ -49,7 +49,7 @@ fn allocations(gateway: &Arc<Gateway>) -> u64 {
         let mut exchange = Exchange::new(gateway.clone(), meta);
         exchange.place(body.as_bytes(), None, now).unwrap();
         exchange.attempt(now).unwrap();
-        exchange.answered(200, false, now);
+        exchange.answered(200, None, now);
         exchange.finish(Ending::Complete, now);
     };
     (0..400).for_each(&mut serve);

@@ -33,7 +33,7 @@ async fn a_member_that_became_slow_gets_less_than_the_others_and_loses_no_reques
 async fn requests_whose_connections_are_reset_are_answered_by_another_at_once() {
     let mut stand = Stand::start(Plan::default()).await;
     let relay = Relay::start(stand.clusters[0].traffic).await;
-    let members: Vec<_> = stand.clusters.iter().enumerate().map(|(at, cluster)| {
+    let members = stand.clusters.iter().enumerate().map(|(at, cluster)| {
         let address = if at == 0 { relay.address } else { cluster.traffic };
         json!({ "name": cluster.name, "url": format!("http://{address}") })
     });

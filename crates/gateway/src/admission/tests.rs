@@ -248,7 +248,7 @@ async fn a_request_that_was_answered_is_not_called_back() {
     let gateway = pool(1, "{ revoke: true }");
     let mut low = sent(&gateway, wish("sheddable"));
     let revocation = low.revocation().unwrap();
-    low.answered(200, false, at(0));
+    low.answered(200, None, at(0));
     low.watch(Some("text/event-stream"));
     low.payload(b"data: {}\n\n", at(0));
     let _critical = waits(&gateway, wish("critical"));
