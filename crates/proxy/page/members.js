@@ -156,7 +156,7 @@ function memberSheet(member, told) {
       why.length === 0 ? el("p", { class: "empty", text: "It has got none yet." }) : table(["", "Requests", "Because"], why.map(([reason, n]) => {
         const bar = el("i", {});
         bar.style.width = `${Math.round((n / most) * 100)}%`;
-        return el("tr", {}, el("td", { class: "queue" }, el("span", { class: "gauge" }, bar)), el("td", { text: exact(n) }), el("td", { text: `${reason}: ${REASONS[reason] ?? ""}` }));
+        return el("tr", {}, el("td", { class: "queue" }, el("span", { class: "gauge" }, bar)), el("td", { text: exact(n) }), el("td", { class: "words", text: `${reason}: ${REASONS[reason] ?? ""}` }));
       }))),
     el("div", { class: "recent" }, el("h3", { text: "Models" }), table(["Model", "Ready", "In flight, of", "Waiting", "In use", "Times take"], member.models.map((model) => el("tr", {},
       el("th", { scope: "row", text: model.model }), el("td", { text: exact(model.endpoints_ready) }), el("td", { text: `${exact(model.in_flight)} of ${exact(model.in_flight_max)}` }),

@@ -27,7 +27,7 @@ fn keys(app: &App, width: usize) -> String {
     let sort = format!("s sort: {}", sorted.unwrap_or("–"));
     let open = match app.screen {
         Screen::Pools => "Enter endpoints",
-        Screen::Queues => "",
+        Screen::Queues | Screen::Tenants => "",
         _ => "Enter details",
     };
     let pause = if app.is_paused { "p go on" } else { "p pause" };
@@ -35,7 +35,7 @@ fn keys(app: &App, width: usize) -> String {
         Over::Nothing => &[
             "q quit",
             "? help",
-            "1–5 screens",
+            "1–6 screens",
             "/ filter",
             &sort,
             "r reverse",
