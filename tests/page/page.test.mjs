@@ -390,8 +390,8 @@ test("what tenants took of the GPUs is shown with its price, and asked for only 
   assert.ok(!page.requests.some(({ url }) => url.includes("/debug/usage")));
   await page.click("#tenants summary");
   await page.until("document.querySelector('#tenants tbody')");
-  assert.match(await text(page, "#tenants tbody tr:nth-child(1)"), /large\s+chat\s+1,200\s+6 min\s+99 %\s+41 s\s+6 min\s+1 min\s+12\.30 USD/);
-  assert.match(await text(page, "#tenants tbody tr:nth-child(2)"), /<b>small<\/b>[\s\S]*5 s[\s\S]*0\.0035 USD/);
+  assert.match(await text(page, "#tenants tbody tr:nth-child(1)"), /large\s+chat\s+1,200\s+7 min\s+99 %\s+41 s\s+6 min\s+2 min\s+12\.30 USD/);
+  assert.match(await text(page, "#tenants tbody tr:nth-child(2)"), /<b>small<\/b>[\s\S]*5\.0 s[\s\S]*0\.0035 USD/);
   assert.match(await text(page, "#tenants-body"), /chat: 2\.49 USD a GPU-hour, 8 GPUs an endpoint/);
   assert.deepEqual(page.faults, []);
 });

@@ -1,6 +1,6 @@
 // What each tenant's requests took of the GPUs, and what that costs by the price sheet. Asked for only while it is open.
 
-import { byId, el, exact, percent, time } from "./dom.js";
+import { byId, el, exact, percent } from "./dom.js";
 
 /** Between two questions. */
 const USAGE_EVERY_MS = 5000;
@@ -11,6 +11,14 @@ export function money(amount, currency) {
   if (amount === null || amount === undefined) return "–";
   const digits = amount !== 0 && Math.abs(amount) < 1 ? 4 : 2;
   return `${amount.toFixed(digits)} ${currency}`;
+}
+
+/** Seconds of GPUs, rounded as `wicketgate top` rounds them. */
+function gpuTime(seconds) {
+  if (seconds < 0.9995) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  if (seconds < 99.5) return `${Math.round(seconds)} s`;
+  return seconds < 5970 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`;
 }
 
 export class Tenants {
@@ -49,7 +57,7 @@ export class Tenants {
     const cost = rows.some((row) => row.cost !== null) ? rows.reduce((sum, row) => sum + (row.cost ?? 0), 0) : null;
     const sheet = prices.map(({ pool, gpu_hour, gpus_per_endpoint }) => `${pool}: ${money(gpu_hour, currency)} a GPU-hour${gpus_per_endpoint > 1 ? `, ${gpus_per_endpoint} GPUs an endpoint` : ""}`);
     this.body.replaceChildren(
-      el("p", { class: "census", text: `${time(all * 1000)} of GPU time since the gateway started${cost === null ? "" : `, ${money(cost, currency)}`}. An estimate from learned speeds.` }),
+      el("p", { class: "census", text: `${gpuTime(all)} of GPU time since the gateway started${cost === null ? "" : `, ${money(cost, currency)}`}. An estimate from learned speeds.` }),
       el("p", { class: "census", text: sheet.length > 0 ? `Prices: ${sheet.join("; ")}.` : "No price sheet: observability.prices in the document gives costs." }),
       el("div", { class: "wide" }, el("table", { class: "plain" },
         el("thead", {}, el("tr", {}, ...head.map((text) => el("th", { scope: "col", text })))),
@@ -58,10 +66,10 @@ export class Tenants {
           bar.style.width = `${Math.round((taken(row) / most) * 100)}%`;
           return el("tr", {},
             el("th", { scope: "row", text: row.tenant }), el("td", { text: row.pool }), el("td", { text: exact(row.requests) }),
-            el("td", { class: "queue" }, el("span", { class: "gauge" }, bar), el("span", { text: time(taken(row) * 1000) })),
+            el("td", { class: "queue" }, el("span", { class: "gauge" }, bar), el("span", { text: gpuTime(taken(row)) })),
             el("td", { text: percent(all > 0 ? taken(row) / all : 0) }),
-            el("td", { text: time(row.prefill_gpu_seconds * 1000) }), el("td", { text: time(row.decode_gpu_seconds * 1000) }),
-            el("td", { text: time(row.saved_gpu_seconds * 1000) }), el("td", { text: money(row.cost, currency) }));
+            el("td", { text: gpuTime(row.prefill_gpu_seconds) }), el("td", { text: gpuTime(row.decode_gpu_seconds) }),
+            el("td", { text: gpuTime(row.saved_gpu_seconds) }), el("td", { text: money(row.cost, currency) }));
         })))),
       ...(ordered.length > TENANTS_MAX ? [el("p", { class: "census", text: `${exact(ordered.length - TENANTS_MAX)} more are at /debug/usage.` })] : []));
   }
