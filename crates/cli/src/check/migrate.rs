@@ -66,16 +66,13 @@ fn meaning(spec: &Spec) -> Spec {
     spec
 }
 
-/// AWS's default weights by their keys.
-fn weights_of_aws() -> [(&'static str, u32); 7] {
+/// AWS's default weights where ours differ; `lru` beside the picker image `epp` is an error even as zero.
+fn weights_of_aws() -> [(&'static str, u32); 4] {
     let weights = Weights::AWS;
     [
         ("queue", weights.queue),
         ("kvCache", weights.kv_cache),
         ("prefix", weights.prefix),
-        ("lru", weights.lru),
-        ("loraAffinity", weights.lora_affinity),
-        ("runningRequests", weights.running_requests),
         ("predictedLatency", weights.predicted_latency),
     ]
 }
@@ -104,7 +101,7 @@ spec:
   bbr: { enabled: true }
   schedulers:
     - { name: chat, modelName: m, modelSelector: { matchLabels: { app: m } } }
-    - { name: code, modelName: n, modelSelector: {}, engineType: sglang, weights: { queue: 7 } }
+    - { name: code, modelName: n, modelSelector: {}, engineType: sglang, scheduler: epp, weights: { queue: 7 } }
     - { name: own, modelName: o, modelSelector: {}, configMapRef: { name: own } }
 status: { conditions: [] }
 ";
