@@ -134,6 +134,11 @@ def test_plain_manifests_are_what_the_chart_makes(name):
     compare(ROOT / f"deploy/kustomize/{name}/{name}.yaml", GENERATED + as_text(objects))
 
 
+def test_kustomize_brings_the_definition_that_the_chart_brings():
+    [path] = (CHART / "crds").iterdir()
+    compare(ROOT / "deploy/kustomize/crds" / path.name, path.read_text(encoding="utf-8"))
+
+
 @pytest.mark.parametrize("name", ["controller", "example"])
 def test_a_kustomization_puts_everything_into_its_namespace(name):
     objects = list(yaml.safe_load_all(built(name)))
