@@ -15,6 +15,8 @@ use super::world::World;
 pub struct Pools {
     /// In the order in which they were named.
     pools: Vec<Key>,
+    /// The same, to be asked.
+    named: BTreeSet<Key>,
     /// Where the gateway is at home.
     home: String,
 }
@@ -26,9 +28,10 @@ impl Pools {
             true => Key { namespace: home.to_owned(), ..pool },
             false => pool,
         };
-        let mut seen = BTreeSet::new();
-        let pools = pools.into_iter().map(place).filter(|pool| seen.insert(pool.clone()));
-        Self { pools: pools.collect(), home: home.to_owned() }
+        let mut named = BTreeSet::new();
+        let pools = pools.into_iter().map(place).filter(|pool| named.insert(pool.clone()));
+        let pools = pools.collect();
+        Self { pools, named, home: home.to_owned() }
     }
 
     /// Namespaces in which something of this gateway can be.
@@ -37,7 +40,7 @@ impl Pools {
     }
 
     pub(super) fn serves(&self, pool: &Key) -> bool {
-        self.pools.contains(pool)
+        self.named.contains(pool)
     }
 
     /// What the pool is called in settings, metrics and logs.

@@ -1,6 +1,6 @@
 //! All resources that were seen, without I/O.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kube::core::DynamicObject;
 use serde::de::DeserializeOwned;
@@ -67,7 +67,7 @@ impl World {
         namespace: &str,
         objects: Vec<DynamicObject>,
     ) -> bool {
-        let listed: Vec<Key> = objects.iter().filter_map(Key::of).collect();
+        let listed: BTreeSet<Key> = objects.iter().filter_map(Key::of).collect();
         let gone: Vec<Key> =
             self.keys(kind, namespace).filter(|key| !listed.contains(key)).cloned().collect();
         let removed = gone.iter().fold(false, |news, key| news | self.remove(kind, key));

@@ -349,3 +349,31 @@ proptest! {
         prop_assert_eq!(resolved(&shuffled), resolved(&world(rest)));
     }
 }
+
+/// Prints how long it takes to work out what a large cluster comes to: `--nocapture`.
+#[test]
+#[ignore = "a measurement: cargo test --workspace --lib -- --ignored --nocapture measured_time_to_resolve"]
+fn measured_time_to_resolve_a_thousand_pools() {
+    let names: Vec<String> = (0..1000).map(|n| format!("pool-{n}")).collect();
+    let objects = names.iter().flat_map(|name| {
+        let paths = json!({ "rules": [{
+            "matches": [{ "path": { "type": "PathPrefix", "value": format!("/{name}") } }],
+            "backendRefs": [backend(name)],
+        }] });
+        [pool(name, &[8000]), route(name, paths), super::objective(super::LLM_D, name, name, 1)]
+    });
+    let world = world([class(CONTROLLER), open_gateway()].into_iter().chain(objects));
+    let mut times: Vec<_> = (0..20)
+        .map(|_| {
+            let begun = telemetry::clock::now();
+            let resolved = resolved(&world);
+            assert_eq!(resolved.additions.schedulers.len(), 1000);
+            telemetry::clock::now().since(begun)
+        })
+        .collect();
+    times.sort();
+    eprintln!(
+        "1,000 pools, routes and objectives: median {:?}, longest {:?}",
+        times[10], times[19]
+    );
+}
