@@ -73,14 +73,14 @@ pub(super) static ALERTS: &[Alert] = &[
     Alert {
         name: "WicketgateFleetRefuses",
         severity: Severity::Critical,
-        expr: "sum(rate(wicketgate_fleet_refusals_total{reason=~\"full|unreachable\"}[5m])) \
+        expr: "sum(rate(wicketgate_fleet_refusals_total{reason=\"unreachable\"}[5m])) \
                / (sum(rate(wicketgate_fleet_refusals_total[5m])) + sum(rate(wicketgate_fleet_decisions_total[5m])) > 0) > 0.01",
         hold: "5m",
         summary: "{{ $value | humanizePercentage }} of requests find no cluster that takes them",
-        means: "One request in a hundred was refused at the global tier because all members that may have it are full or cannot be reached.",
+        means: "One request in a hundred was refused at the global tier because no member that may have it can be reached.",
         look: &[
             "Dashboard *Fleet of clusters*: *Refused* by reason; *Members by state*.",
-            "`unreachable`: see `WicketgateMemberLost`. `full`: the overview of each cluster, *Headroom*.",
+            "`unreachable`: see `WicketgateMemberLost`.",
         ],
         act: &[
             "Add capacity to the members that serve that model, or let another cluster serve it.",
@@ -89,7 +89,7 @@ pub(super) static ALERTS: &[Alert] = &[
         trial: Trial {
             at: "15m",
             firing: &[
-                (r#"wicketgate_fleet_refusals_total{reason="full"}"#, "0+5x30"),
+                (r#"wicketgate_fleet_refusals_total{reason="unreachable"}"#, "0+5x30"),
                 (
                     r#"wicketgate_fleet_decisions_total{member="oregon",reason="soonest"}"#,
                     "0+95x30",
@@ -97,7 +97,7 @@ pub(super) static ALERTS: &[Alert] = &[
             ],
             labels: &[],
             quiet: &[
-                (r#"wicketgate_fleet_refusals_total{reason="full"}"#, "0x30"),
+                (r#"wicketgate_fleet_refusals_total{reason="unreachable"}"#, "0x30"),
                 (r#"wicketgate_fleet_refusals_total{reason="unknown_model"}"#, "0+50x30"),
                 (
                     r#"wicketgate_fleet_decisions_total{member="oregon",reason="soonest"}"#,
