@@ -4,26 +4,41 @@
 //! [`crate::metrics::labels`], never from requests.
 
 mod answers;
+mod auth;
+mod buckets;
 mod cluster;
+mod endpoint;
+mod ext_proc;
 pub mod field;
 mod fleet;
+mod flow;
 pub mod genai;
 mod pace;
 mod page;
-mod pods;
+mod peers;
+mod pool;
+mod prefix;
+mod process;
 mod rate_limits;
 mod rewrite;
-mod table;
+mod usage;
 
 pub use answers::*;
+pub use auth::*;
 pub use cluster::*;
+pub use endpoint::*;
+pub use ext_proc::*;
 pub use fleet::*;
+pub use flow::*;
 pub use pace::*;
 pub use page::markdown;
-pub use pods::*;
+pub use peers::*;
+pub use pool::*;
+pub use prefix::*;
+pub use process::*;
 pub use rate_limits::*;
 pub use rewrite::*;
-pub use table::*;
+pub use usage::*;
 
 /// What kind of series a metric is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,6 +75,16 @@ pub struct Metric {
     pub labels: &'static [&'static str],
     /// One sentence with a full stop.
     pub help: &'static str,
+}
+
+const fn metric(
+    name: &'static str,
+    kind: Kind,
+    unit: Unit,
+    labels: &'static [&'static str],
+    help: &'static str,
+) -> Metric {
+    Metric { name, kind, unit, labels, help }
 }
 
 impl Kind {

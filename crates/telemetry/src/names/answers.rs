@@ -1,7 +1,6 @@
 //! Answers of a pool by status, and the lengths of what went in and out ([`super::POOL`]).
 
-use super::table::metric;
-use super::{Kind, Metric, Unit};
+use super::{Kind, Metric, Unit, metric};
 
 /// Bounds of OpenTelemetry's `gen_ai.client.token.usage`: powers of four.
 const TOKENS: &[f64] = &[

@@ -1,7 +1,6 @@
 //! The cluster as this gateway sees it: sums and means over all pools, rates over a sliding window.
 
-use super::table::metric;
-use super::{Kind, Metric, Unit};
+use super::{Kind, Metric, Unit, metric};
 
 /// Seconds that the window of [`CLUSTER`] holds.
 pub const CLUSTER_WINDOW_SECONDS: u64 = 300;

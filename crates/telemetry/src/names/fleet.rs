@@ -1,6 +1,6 @@
 //! Metrics of the global tier: of a router, of its members, and of a member that reports.
 
-use super::table::metric;
+use super::metric;
 use super::{
     FLEET_CAPACITY_REQUESTS, FLEET_DURATION_P99, FLEET_ERROR_RATIO, FLEET_HEADROOM_REQUESTS,
     FLEET_INPUT_TOKEN_RATE, FLEET_OUTPUT_TOKEN_RATE, FLEET_REQUEST_RATE, FLEET_SHED_RATIO,

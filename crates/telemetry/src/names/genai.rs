@@ -4,7 +4,10 @@
 //! gateways ship them in 2026. Only what we measure has a name here.
 
 use super::field::Alias;
-use super::{answers, table as own};
+use super::{
+    REQUEST_DURATION, REQUEST_INPUT_TOKENS, REQUEST_OUTPUT_TOKENS, REQUEST_TTFT,
+    TIME_PER_OUTPUT_TOKEN,
+};
 
 const MODEL: &[(&str, &str)] = &[("pool", "gen_ai_request_model")];
 const BY_POOL: &str =
@@ -14,7 +17,7 @@ const BY_POOL: &str =
 pub static ALIASES: &[Alias] = &[
     Alias {
         name: "gen_ai_server_request_duration_seconds",
-        of: &own::REQUEST_DURATION,
+        of: &REQUEST_DURATION,
         labels: MODEL,
         only: None,
         add: None,
@@ -22,7 +25,7 @@ pub static ALIASES: &[Alias] = &[
     },
     Alias {
         name: "gen_ai_server_time_to_first_token_seconds",
-        of: &own::REQUEST_TTFT,
+        of: &REQUEST_TTFT,
         labels: MODEL,
         only: None,
         add: None,
@@ -30,7 +33,7 @@ pub static ALIASES: &[Alias] = &[
     },
     Alias {
         name: "gen_ai_server_time_per_output_token_seconds",
-        of: &own::TIME_PER_OUTPUT_TOKEN,
+        of: &TIME_PER_OUTPUT_TOKEN,
         labels: MODEL,
         only: None,
         add: None,
@@ -38,7 +41,7 @@ pub static ALIASES: &[Alias] = &[
     },
     Alias {
         name: "gen_ai_client_token_usage",
-        of: &answers::REQUEST_INPUT_TOKENS,
+        of: &REQUEST_INPUT_TOKENS,
         labels: MODEL,
         only: None,
         add: Some(("gen_ai_token_type", "input")),
@@ -46,7 +49,7 @@ pub static ALIASES: &[Alias] = &[
     },
     Alias {
         name: "gen_ai_client_token_usage",
-        of: &answers::REQUEST_OUTPUT_TOKENS,
+        of: &REQUEST_OUTPUT_TOKENS,
         labels: MODEL,
         only: None,
         add: Some(("gen_ai_token_type", "output")),

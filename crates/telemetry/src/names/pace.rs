@@ -1,7 +1,6 @@
 //! The fleet's pace as one router sees it: what the cluster's gauges are for a cluster.
 
-use super::table::metric;
-use super::{Kind, Metric, Unit};
+use super::{Kind, Metric, Unit, metric};
 
 const fn gauge(name: &'static str, unit: Unit, help: &'static str) -> Metric {
     metric(name, Kind::Gauge, unit, &[], help)

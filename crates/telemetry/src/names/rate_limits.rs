@@ -1,7 +1,6 @@
 //! Metrics of rate limits, by rule.
 
-use super::table::metric;
-use super::{Kind, Metric, Unit};
+use super::{Kind, Metric, Unit, metric};
 
 pub static RATE_LIMIT: &[&Metric] = &[
     &RATE_LIMIT_REFUSALS,
