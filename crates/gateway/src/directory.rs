@@ -4,6 +4,7 @@
 //! endpoint's live state, its slot, and the pace of each pool.
 
 mod found;
+mod names;
 mod picker;
 mod plan;
 #[cfg(test)]
@@ -14,13 +15,12 @@ use std::sync::Arc;
 
 use config::{EngineType, Spec};
 use engines::models::ServedModel;
-use openai::ModelCard;
 use sched::{EjectionConfig, EndpointState, Profile, RetryConfig};
 use telemetry::{Metrics, PoolMetrics};
-use types::{AdapterId, Endpoint, EndpointAddress, EndpointId, ModelName, PoolName, Slot};
+use types::{Endpoint, EndpointAddress, EndpointId, PoolName, Slot};
 
 use crate::admission::Admission;
-use crate::catalog::{Catalog, Target};
+use crate::catalog::Catalog;
 use crate::member::{Member, PoolMember};
 use crate::pool::{Pace, Pool, Secret};
 use crate::rewrite::Rollouts;
@@ -356,81 +356,6 @@ impl Directory {
             profile: Arc::new(profile),
             pace,
         })
-    }
-
-    /// Gives a pool its names: the model, declared adapters, and adapters found on its endpoints.
-    ///
-    /// * `is_routed`: pools are not found by name, so two may well have the same.
-    fn claim_names(
-        &self,
-        plan: &Plan,
-        pool: &Arc<Pool>,
-        is_routed: bool,
-        catalog: &mut Catalog,
-        warnings: &mut Vec<String>,
-    ) {
-        let mut max_model_len = None;
-        let mut found: Vec<&str> = Vec::new();
-        for address in &plan.addresses {
-            let served = self.served.get(address).map(Vec::as_slice);
-            let mut adapters: Vec<AdapterId> = Vec::new();
-            for model in served.unwrap_or_default() {
-                match &model.parent {
-                    None => max_model_len = max_model_len.max(model.max_model_len),
-                    Some(parent) if self.is_base(served.unwrap_or_default(), parent, plan) => {
-                        adapters.push(AdapterId::of(&model.id));
-                        found.push(&model.id);
-                    }
-                    Some(_) => {}
-                }
-            }
-            if let (Some(_), Some(member)) = (served, self.members.get(address)) {
-                member.state.set_served_adapters(&adapters);
-            }
-        }
-        let mut claim = |name: &ModelName, adapter: Option<AdapterId>| {
-            let card = ModelCard {
-                id: name.as_str().to_owned(),
-                owned_by: "wicketgate".to_owned(),
-                parent: adapter.map(|_| plan.model.as_str().to_owned()),
-                max_model_len,
-                created: 0,
-            };
-            let target = Target { pool: pool.clone(), name: name.clone(), adapter };
-            catalog.own(target.clone());
-            if !catalog.claim(target, card) {
-                let held = catalog.get(name.as_str());
-                let same = held.is_some_and(|held| held.pool.name == plan.name);
-                if !same && !is_routed {
-                    warnings.push(format!(
-                        "`{name}` is served by more than one pool; `{}` does not get it",
-                        plan.name
-                    ));
-                }
-            }
-        };
-        if !plan.is_nameless {
-            claim(&plan.model, None);
-        }
-        for model in &plan.further_models {
-            claim(model, None);
-        }
-        for adapter in &plan.adapters {
-            claim(adapter, Some(AdapterId::of(adapter.as_str())));
-        }
-        found.sort_unstable();
-        found.dedup();
-        for adapter in found.into_iter().filter(|adapter| openai::is_model_name(adapter)) {
-            claim(&ModelName::new(adapter), Some(AdapterId::of(adapter)));
-        }
-    }
-
-    /// Whether `parent` means the pool's base model: by name, or as another name of it on a server
-    /// that has a single base model.
-    fn is_base(&self, served: &[ServedModel], parent: &str, plan: &Plan) -> bool {
-        parent == plan.model.as_str()
-            || plan.further_models.iter().any(|model| model.as_str() == parent)
-            || served.iter().all(|model| model.parent.is_some() || model.id == plan.model.as_str())
     }
 
     /// Removes the metric series of pools and endpoints that are gone.
