@@ -127,7 +127,8 @@ async fn streams_on_other_members_go_on_untouched() {
     let mut streams = Vec::new();
     for n in 0..12 {
         let mut client = Client::connect(stand.router().traffic).await;
-        let body = streamed(&format!("Story {n}"), 300).to_string();
+        // Long enough that none has ended at the kill, also where the machine stalls.
+        let body = streamed(&format!("Story {n}"), 1000).to_string();
         client.send(&request("POST", CHAT, &[], body.as_bytes())).await;
         let head = client.until("data: ").await;
         streams.push((head.contains("x-wicketgate-member: a"), client));

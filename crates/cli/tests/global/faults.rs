@@ -1,4 +1,4 @@
-//! Members that are slow, that reset connections while they report, and that speak TLS.
+//! Members that reset connections while they report, and that speak TLS.
 
 use std::time::Duration;
 
@@ -7,26 +7,10 @@ use tokio::time::Instant;
 
 use crate::heartbeats::Authority;
 use crate::http::chat;
-use crate::load::{Load, failed, prompt, streamed};
+use crate::load::prompt;
 use crate::process::until;
 use crate::relay::Relay;
 use crate::stand::{Plan, Stand, free_address};
-
-/// By what it reports and by what requests meet; of streams, since whole answers do not tell their first token.
-#[tokio::test]
-async fn a_member_that_is_slow_gets_less_than_the_others_and_loses_no_request() {
-    let slow = sim::ServerSpec { time_scale: 10.0, ..sim::ServerSpec::default() };
-    let engines = vec![None, Some(slow)];
-    let stand = Stand::start(Plan { engines, ..Plan::default() }).await;
-    let router = stand.router();
-    let load = Load::start(router.traffic, 6, |n| streamed(&format!("Question {n}"), 4));
-    let sent = async |name| router.member(name).await["sent"].as_u64().unwrap_or(0);
-    until("the others have had many", async || sent("a").await + sent("c").await > 300).await;
-    let outcomes = load.end().await;
-    assert!(failed(&outcomes).is_empty(), "{:?}", failed(&outcomes));
-    let (slow, others) = (sent("b").await, sent("a").await.min(sent("c").await));
-    assert!(slow < others, "{slow} and {others}");
-}
 
 /// Nothing of it is seen by heartbeats, which go another way.
 #[tokio::test]

@@ -46,8 +46,6 @@ pub(crate) struct Plan {
     pub(crate) clusters: usize,
     pub(crate) routers: usize,
     pub(crate) engine: ServerSpec,
-    /// In the place of `engine`, by position; `None`, or none: `engine`.
-    pub(crate) engines: Vec<Option<ServerSpec>>,
     /// Merged over each router's `spec`.
     pub(crate) router: Value,
     /// Merged over each member of the routers' documents, by position.
@@ -64,7 +62,6 @@ impl Default for Plan {
             clusters: 3,
             routers: 1,
             engine: ServerSpec { time_scale: 0.01, ..ServerSpec::default() },
-            engines: Vec::new(),
             router: json!({}),
             members: Vec::new(),
             of_clusters: Vec::new(),
@@ -108,9 +105,7 @@ impl Stand {
         let routers: Vec<String> = reached.iter().map(SocketAddr::to_string).collect();
         let mut clusters = Vec::new();
         for (at, name) in ["a", "b", "c", "d"].into_iter().take(plan.clusters).enumerate() {
-            let engine = plan.engines.get(at).cloned().flatten();
-            let engine = engine.unwrap_or_else(|| plan.engine.clone());
-            let engine = ServerSpec { seed: at as u64, ..engine };
+            let engine = ServerSpec { seed: at as u64, ..plan.engine.clone() };
             let extra = plan.of_clusters.get(at).cloned().unwrap_or_default();
             clusters.push(Cluster::start(name, engine, &routers, &extra).await);
         }
