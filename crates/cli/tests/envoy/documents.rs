@@ -92,6 +92,8 @@ fn every_example_is_looked_at_by_some_test() {
         "envoy/original-dst.yaml",
         "envoy/override-host.yaml",
         "agentgateway/standalone.yaml",
+        "kubernetes/controller.yaml",
+        "kubernetes/pool.yaml",
         "kubernetes/serve.yaml",
     ];
     for name in found {
