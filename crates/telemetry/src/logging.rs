@@ -74,6 +74,8 @@ where
         .with_env_filter(parse(filter)?)
         .with_timer(WallTime)
         .with_ansi(false)
+        // Told on standard error, which may be what cannot be written: then it would panic.
+        .log_internal_errors(false)
         .with_writer(EscapingWriter(sink));
     Ok(if json {
         let builder = builder.json().with_filter_reloading();

@@ -1,5 +1,7 @@
 //! The end of a process: unready first, streams finish, and what cannot finish is told.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -7,7 +9,7 @@ use sim::{FaultKind, Outcome};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use crate::gateway::Gateway;
+use crate::gateway::{BINARY, Gateway, PATIENCE, document};
 use crate::http::{CHAT, Client, chat, request};
 use crate::http2::Http2;
 use crate::sims::{fast, fleet, prompt, seen, slow, streamed};
@@ -101,6 +103,43 @@ async fn a_second_signal_ends_the_process_at_once() {
     assert!(open.answer().await.events().last().unwrap().contains("draining"));
     gateway.ended().await;
     assert!(told.elapsed() < Duration::from_secs(4), "{:?}", told.elapsed());
+}
+
+/// As with `wicketgate serve 2>&1 | head`.
+#[tokio::test]
+async fn a_gateway_whose_log_nobody_reads_any_more_ends_as_ever() {
+    let fleet = fleet(1, fast()).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gateway.json");
+    let times = json!({ "timeouts": { "drainDelay": "0s" } });
+    std::fs::write(&file, document(&fleet.urls(), times).to_string()).unwrap();
+    let mut command = Command::new(BINARY);
+    command.arg("serve").arg("-f").arg(&file).stdin(Stdio::null()).stdout(Stdio::null());
+    let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+    let mut log = BufReader::new(child.stderr.take().unwrap());
+    let ending = tokio::task::spawn_blocking(move || {
+        let mut line = String::new();
+        while !line.contains("administration:") {
+            line.clear();
+            assert_ne!(log.read_line(&mut line).unwrap(), 0, "it ended early");
+        }
+        drop(log);
+        let told = format!("kill -TERM {}", child.id());
+        assert!(Command::new("sh").args(["-c", &told]).status().unwrap().success());
+        let since = Instant::now();
+        loop {
+            if let Some(status) = child.try_wait().unwrap() {
+                return Some(status);
+            }
+            if since.elapsed() > PATIENCE {
+                child.kill().unwrap();
+                child.wait().unwrap();
+                return None;
+            }
+            std::thread::yield_now();
+        }
+    });
+    assert!(ending.await.unwrap().is_some_and(|status| status.success()), "it hangs");
 }
 
 /// Fault model, row 79: nothing to finish, nothing to wait for.
