@@ -11,6 +11,8 @@ pub struct Refused {
     pub reason: Reason,
     /// When to come back, in whole seconds, at least one. `None`: coming back does not help.
     pub retry_after: Option<Duration>,
+    /// Requests that wait before where it would have: of its own band by their turn, and of higher ones.
+    pub ahead: u64,
 }
 
 /// Why a request was not taken.

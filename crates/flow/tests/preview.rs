@@ -27,9 +27,9 @@ fn happens(queue: &mut Queue<u64>, work: wicketgate_flow::Work, saturation: f32)
 /// Without the time, which is spread only when it is told.
 fn plain(preview: Preview) -> Preview {
     match preview {
-        Preview::Refused(Refused { reason, retry_after }) => {
+        Preview::Refused(Refused { reason, retry_after, ahead }) => {
             let retry_after = retry_after.map(|_| Duration::ZERO);
-            Preview::Refused(Refused { reason, retry_after })
+            Preview::Refused(Refused { reason, retry_after, ahead })
         }
         other => other,
     }

@@ -14,6 +14,9 @@ const FIELD_DROPPED_REASON: &str = "x-llm-d-request-dropped-reason";
 /// Milliseconds until the first token would have come, from the refusal.
 const PREDICTED_TTFT: &str = "x-wicketgate-predicted-ttft-ms";
 
+/// Requests that wait before where it would have.
+const QUEUE_AHEAD: &str = "x-wicketgate-queue-ahead";
+
 /// The member that had a request, at a router over clusters.
 pub const MEMBER: &str = "x-wicketgate-member";
 
@@ -83,6 +86,8 @@ pub struct Refusal {
     pub dropped: Option<labels::Rejection>,
     /// When the first token would have come, if that is why, milliseconds from now.
     pub predicted_ttft_ms: Option<u32>,
+    /// Requests that wait before where this one would have.
+    pub ahead: Option<u32>,
     /// The member that had the request, at a router over clusters.
     pub member: Option<Box<str>>,
 }
@@ -107,6 +112,7 @@ impl Refusal {
             reason,
             dropped: None,
             predicted_ttft_ms: None,
+            ahead: None,
             member: None,
         }
     }
@@ -162,9 +168,10 @@ impl Refusal {
         let field = self.field_reason().map(|reason| (FIELD_DROPPED_REASON, reason.into()));
         let predicted =
             self.predicted_ttft_ms.map(|time| (PREDICTED_TTFT, Cow::Owned(time.to_string())));
+        let ahead = self.ahead.map(|count| (QUEUE_AHEAD, Cow::Owned(count.to_string())));
         let member = self.member.as_deref().map(|member| (MEMBER, Cow::Owned(member.to_owned())));
         let demand = self.demand.map(Demand::field);
-        ours.into_iter().chain(field).chain(predicted).chain(member).chain(demand)
+        ours.into_iter().chain(field).chain(predicted).chain(ahead).chain(member).chain(demand)
     }
 
     /// Whole seconds for a `Retry-After` header, at least 1.

@@ -19,6 +19,7 @@
 //! | RW-1 | a split is exact, and sticky if asked | `ten_thousand_requests_at_ninety_to_ten_are_within_one_percent`, `ninety_to_ten_is_ninety_to_ten_and_every_answer_has_the_clients_name`, `a_session_stays_with_its_target` |
 //! | RW-2 | precedence is deterministic | `exact_goes_before_all_then_the_document_then_the_list` |
 //! | RW-3 | mixed weights are refused with their place | `targets_without_weights_share_alike_and_some_without_are_refused` |
+//! | RW-4 | both groups of the resource are read, and a conflict is told | `objectives_of_both_groups_hold_and_are_told_so` |
 //! | RW-5 | an unknown model is 404 | `a_model_goes_to_its_own_pool_and_an_unknown_one_to_none`, `an_unknown_model_is_404_in_the_apis_own_form` |
 //! | RW-6 | lists of models are merged, and filtered for their caller | `the_list_of_models_is_merged_over_pools`, `a_caller_sees_and_uses_its_models_only` |
 //! | SEC-1 | fields that steer are stripped | `fields_that_steer_routing_or_claim_identity_never_reach_an_endpoint`, `every_field_that_steers_is_removed_in_any_case`, `a_client_can_lower_its_priority_and_never_raise_it` |
@@ -60,10 +61,11 @@
 //! | I 130 | a burst is held by what it reserves | `a_burst_is_refused_by_what_it_reserves_before_anyone_has_answered` |
 //! | I 132 | an organisation's cap above its keys' | `keys_within_their_limits_are_held_by_that_of_their_tenant` |
 //! | I 133 | shed and expired are told apart | `sheddable_requests_are_refused_at_once_while_others_wait`, `a_wait_ends_with_its_ttl_and_says_so` |
+//! | I 134 | how many wait before it is told with the refusal | `a_full_band_refuses_the_next` |
 //!
-//! Not here: FC-10 (pools with separate prefill are not there yet), RW-4 and G 96 to 104 (a cluster's
+//! Not here: FC-10 (pools with separate prefill are not there yet), G 96 to 104 (a cluster's
 //! resources), G 107 (`bench/run --figure epp-streams`), C 40 and 42 (no request is sent to another model when one fails), I 129 (the global tier's
-//! own tests), I 131 (nothing caches answers), I 134 (the place in the queue is told by `wicketgate explain`, not in headers).
+//! own tests), I 131 (nothing caches answers).
 
 use std::path::Path;
 

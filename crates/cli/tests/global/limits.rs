@@ -89,8 +89,8 @@ async fn a_router_that_alone_is_asked_may_spend_nearly_all() {
     has_lease(&stand).await;
     let [one, other] = offer(&stand, 40, 10).await;
     assert_within(one + other, 10, 1.08);
-    // Equal parts would be half of it.
-    assert!(one as f64 > 0.75 * RATE * 10.0, "{one} + {other}");
+    // Equal parts would be half of it; small bursts leave about a fifth of a limit unused.
+    assert!(one as f64 > 0.65 * RATE * 10.0, "{one} + {other}");
 }
 
 #[tokio::test]

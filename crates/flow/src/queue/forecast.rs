@@ -35,10 +35,14 @@ const LEAST: f64 = 0.02;
 impl<T> Queue<T> {
     /// What a request of this flow and size would meet now.
     pub fn forecast(&self, flow: &FlowKey, tokens: u32, now: Timestamp) -> Forecast {
-        let position = self.ahead(flow, 1, |held| held.requests, 0.0);
         let cost = u64::from(tokens.clamp(1, TOKENS_MAX));
         let wait = self.wait(flow, cost, FEW_COME, now.max(self.now));
-        Forecast { position: position as u64, wait }
+        Forecast { position: self.position(flow), wait }
+    }
+
+    /// Requests that would go before one of this flow.
+    pub(super) fn position(&self, flow: &FlowKey) -> u64 {
+        self.ahead(flow, 1, |held| held.requests, 0.0) as u64
     }
 
     /// When a request that is refused for other reasons (revoked, say) should come back; a place is

@@ -58,7 +58,8 @@ impl<T> Queue<T> {
                 Reason::NoEndpoint => Some(forecast::UNKNOWN),
                 _ => Some(self.promise(&work, now)),
             };
-            return Err(Refused { reason, retry_after });
+            let ahead = self.position(&work.flow);
+            return Err(Refused { reason, retry_after, ahead });
         }
         self.redeem(work.fingerprint, now);
         Ok(self.push(work, payload, (held, returned), now))

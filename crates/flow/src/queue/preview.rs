@@ -48,7 +48,8 @@ impl<T> Queue<T> {
                     Reason::TooLarge { .. } => None,
                     _ => Some(self.told(work, now)),
                 };
-                Preview::Refused(Refused { reason, retry_after })
+                let ahead = self.position(&work.flow);
+                Preview::Refused(Refused { reason, retry_after, ahead })
             }
             Ok(one_of_its_band) => {
                 let forecast = self.forecast(&work.flow, work.tokens, now);

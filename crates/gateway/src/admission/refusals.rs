@@ -18,7 +18,7 @@ fn refusal(dropped: Rejection, code: &'static str, message: String) -> Refusal {
 
 pub(crate) fn refused(refused: &Refused, pool: &PoolName, priority: Priority) -> Refusal {
     let reason = &refused.reason;
-    let refusal = match reason {
+    let mut refusal = match reason {
         Reason::Saturated => refusal(
             Rejection::Saturated,
             "saturated",
@@ -48,6 +48,7 @@ pub(crate) fn refused(refused: &Refused, pool: &PoolName, priority: Priority) ->
         Reason::Deadline { predicted } => return late(*predicted, refused.retry_after),
         Reason::NoEndpoint => return no_endpoint(pool, refused.retry_after),
     };
+    refusal.ahead = Some(u32::try_from(refused.ahead).unwrap_or(u32::MAX));
     with_retry_after(refusal, refused.retry_after)
 }
 

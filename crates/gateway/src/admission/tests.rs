@@ -125,6 +125,8 @@ async fn a_full_band_refuses_the_next() {
     let _second = waits(&gateway, Wishes::default());
     let refusal = refused(&gateway, Wishes::default());
     assert_eq!((refusal.code, refusal.dropped_reason()), ("band_full", Some("band-full")));
+    let ahead = ("x-wicketgate-queue-ahead", "1".into());
+    assert!(refusal.reason_fields().any(|field| field == ahead), "how many wait before it");
 }
 
 #[tokio::test]
