@@ -161,6 +161,11 @@ class Processes:
             process.wait(WAIT_SECONDS)
 
 
+def is_scraped(page: bytes) -> bool:
+    lines = [line for line in page.splitlines() if line.startswith(b"wicketgate_endpoint_scrapes_total")]
+    return any(not line.endswith(b" 0") for line in lines)
+
+
 def described(endpoint: int, traffic: int, admin: int) -> dict:
     scheduler = {"name": "chat", "modelName": MODEL, "endpoints": [{"url": f"http://127.0.0.1:{endpoint}"}]}
     spec = {
@@ -234,6 +239,8 @@ def gateway(collector, tmp_path):
     )
     try:
         until("the gateway", lambda: ask(admin, "GET", "/readyz")[0] == 200)
+        # Until then nobody knows which engine it is.
+        until("a scrape", lambda: is_scraped(ask(admin, "GET", "/metrics")[2]))
         yield Gateway(traffic, admin)
     finally:
         processes.stop()

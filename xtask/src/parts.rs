@@ -61,7 +61,7 @@ pub(crate) enum Part {
     Otel,
     /// Chart and manifests: Helm's own lint, golden files, kubeconform, kustomize.
     Chart,
-    /// Pods and resources on a real Kubernetes API server; only when asked for.
+    /// Pods and resources on a real Kubernetes API server.
     Kubernetes,
     /// A real vLLM behind `serve`; only when asked for.
     RealEngine,
@@ -139,7 +139,7 @@ impl Part {
 
     /// Whether it runs only when asked for by a flag of its own.
     pub(crate) fn is_asked_for(self) -> bool {
-        matches!(self, Self::Kubernetes | Self::RealEngine)
+        self == Self::RealEngine
     }
 
     /// Whether it runs what [`Part::Build`] made.

@@ -17,9 +17,6 @@ pub(crate) struct Options {
     /// Also prove everything against a real vLLM on the CPU (installs 6.2 GB once).
     #[arg(long)]
     real_engine: bool,
-    /// Also run what is begun for Kubernetes on a real API server (built once: ten minutes, 2 GB of scratch).
-    #[arg(long)]
-    kubernetes: bool,
     /// Run only this part (may be repeated).
     #[arg(long, value_name = "PART")]
     only: Vec<Part>,
@@ -35,7 +32,6 @@ impl Options {
         }
         let wanted = |part: &Part| match part {
             Part::RealEngine => self.real_engine,
-            Part::Kubernetes => self.kubernetes,
             part => !(self.quick && part.is_slow()),
         };
         Part::ALL.iter().copied().filter(wanted).collect()
@@ -110,12 +106,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_real_engine_and_an_api_server_run_only_when_asked_for() {
+    fn a_real_engine_runs_only_when_asked_for() {
         let usual = Options::default().parts();
         assert!(!usual.iter().any(|part| part.is_asked_for()));
-        assert!(
-            Options { kubernetes: true, ..Options::default() }.parts().contains(&Part::Kubernetes)
-        );
         assert!(
             Options { real_engine: true, ..Options::default() }.parts().contains(&Part::RealEngine)
         );

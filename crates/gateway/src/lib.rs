@@ -67,7 +67,7 @@ pub use peers::{Outbox, Peering, SentPrompts};
 pub use pool::{Pool, Secret};
 pub use rate_limits::{BucketView, MeterView, RateLimitView};
 pub use recording::record_states;
-pub use refusal::{Component, Demand, MEMBER, Refusal, kind_of};
+pub use refusal::{Component, Demand, MEMBER, Prospect, Refusal, kind_of};
 pub use request_id::RequestId;
 pub use rerate::RatedBy;
 pub use rewrite::{

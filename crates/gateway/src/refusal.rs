@@ -65,6 +65,24 @@ impl Demand {
     }
 }
 
+/// What a request that is refused would have met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prospect {
+    /// Its first token after so many milliseconds: [`PREDICTED_TTFT`].
+    FirstTokenMs(u32),
+    /// So many requests that wait before it: [`QUEUE_AHEAD`].
+    Ahead(u32),
+}
+
+impl Prospect {
+    fn field(self) -> (&'static str, Cow<'static, str>) {
+        match self {
+            Self::FirstTokenMs(time) => (PREDICTED_TTFT, time.to_string().into()),
+            Self::Ahead(count) => (QUEUE_AHEAD, count.to_string().into()),
+        }
+    }
+}
+
 /// An error of ours, ready to be written in the dialect of its route.
 ///
 /// The message never holds any part of the body: prompt text must not reach a log.
@@ -84,10 +102,8 @@ pub struct Refusal {
     pub reason: labels::Refusal,
     /// For 429: why the request is not served now.
     pub dropped: Option<labels::Rejection>,
-    /// When the first token would have come, if that is why, milliseconds from now.
-    pub predicted_ttft_ms: Option<u32>,
-    /// Requests that wait before where this one would have.
-    pub ahead: Option<u32>,
+    /// What would have become of it.
+    pub prospect: Option<Prospect>,
     /// The member that had the request, at a router over clusters.
     pub member: Option<Box<str>>,
 }
@@ -111,8 +127,7 @@ impl Refusal {
             demand: None,
             reason,
             dropped: None,
-            predicted_ttft_ms: None,
-            ahead: None,
+            prospect: None,
             member: None,
         }
     }
@@ -166,12 +181,10 @@ impl Refusal {
     pub fn reason_fields(&self) -> impl Iterator<Item = (&'static str, Cow<'static, str>)> {
         let ours = self.dropped_reason().map(|reason| (DROPPED_REASON, reason.into()));
         let field = self.field_reason().map(|reason| (FIELD_DROPPED_REASON, reason.into()));
-        let predicted =
-            self.predicted_ttft_ms.map(|time| (PREDICTED_TTFT, Cow::Owned(time.to_string())));
-        let ahead = self.ahead.map(|count| (QUEUE_AHEAD, Cow::Owned(count.to_string())));
+        let prospect = self.prospect.map(Prospect::field);
         let member = self.member.as_deref().map(|member| (MEMBER, Cow::Owned(member.to_owned())));
         let demand = self.demand.map(Demand::field);
-        ours.into_iter().chain(field).chain(predicted).chain(ahead).chain(member).chain(demand)
+        ours.into_iter().chain(field).chain(prospect).chain(member).chain(demand)
     }
 
     /// Whole seconds for a `Retry-After` header, at least 1.

@@ -6,7 +6,7 @@ use flow::{Bound, Expiry, Reason, Refused, Victim};
 use telemetry::metrics::labels::{self, Rejection};
 use types::{PoolName, Priority};
 
-use crate::refusal::{Component, Refusal};
+use crate::refusal::{Component, Prospect, Refusal};
 
 /// Without a better answer: longer than one scrape, shorter than people wait.
 const SOON: Duration = Duration::from_secs(1);
@@ -48,7 +48,8 @@ pub(crate) fn refused(refused: &Refused, pool: &PoolName, priority: Priority) ->
         Reason::Deadline { predicted } => return late(*predicted, refused.retry_after),
         Reason::NoEndpoint => return no_endpoint(pool, refused.retry_after),
     };
-    refusal.ahead = Some(u32::try_from(refused.ahead).unwrap_or(u32::MAX));
+    let ahead = u32::try_from(refused.ahead).unwrap_or(u32::MAX);
+    refusal.prospect = Some(Prospect::Ahead(ahead));
     with_retry_after(refusal, refused.retry_after)
 }
 
@@ -59,7 +60,8 @@ pub(crate) fn late(predicted: Duration, retry_after: Option<Duration>) -> Refusa
         predicted.as_millis()
     );
     let mut refusal = refusal(Rejection::Deadline, "deadline", message);
-    refusal.predicted_ttft_ms = Some(u32::try_from(predicted.as_millis()).unwrap_or(u32::MAX));
+    let time = u32::try_from(predicted.as_millis()).unwrap_or(u32::MAX);
+    refusal.prospect = Some(Prospect::FirstTokenMs(time));
     with_retry_after(refusal, retry_after)
 }
 

@@ -5,7 +5,7 @@ use telemetry::metrics::labels::{Band, Rejection};
 use types::Priority;
 
 use crate::testing::{at, body, exchange_of, gateway, in_flight, scrape};
-use crate::{Caller, Exchange, Gateway, Grant, Placed, Refusal, Turn, Wishes};
+use crate::{Caller, Exchange, Gateway, Grant, Placed, Prospect, Refusal, Turn, Wishes};
 
 /// One pool `chat` with this many endpoints, each of which takes one request at a time.
 fn pool(endpoints: usize, flow: &str) -> Arc<Gateway> {
@@ -264,7 +264,7 @@ async fn a_deadline_that_cannot_be_met_is_refused_with_the_predicted_time() {
     let wishes = Wishes { deadline: Some(Duration::from_millis(1)), ..Wishes::default() };
     let refusal = refused(&gateway, wishes);
     assert_eq!((refusal.status, refusal.dropped_reason()), (429, Some("deadline")));
-    assert!(refusal.predicted_ttft_ms.unwrap() > 1);
+    assert!(matches!(refusal.prospect, Some(Prospect::FirstTokenMs(time)) if time > 1));
 }
 
 #[tokio::test]
