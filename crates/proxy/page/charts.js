@@ -7,7 +7,7 @@ const HEIGHT = 84;
 /** What the width stands for: at least and at most. */
 const SPAN_MS = [60_000, 300_000];
 
-/** What each chart shows. The headline is the first series; one that is `rare` has no line at zero. */
+/** What each chart shows. The headline is the first series that says something; one that is `rare` has no line at zero. */
 const CHARTS = [
   {
     title: "Requests", unit: "/s", form: count, headline: (row) => count(row.requests),
@@ -32,7 +32,7 @@ const CHARTS = [
     aside: (row) => [`${count(row.tokens_in)} in`],
   },
   {
-    title: "Prefix hits", unit: "of blocks", form: percent, headline: (row) => percent(row.hit_ratio), most: 1,
+    title: "Prefix hits", unit: "of blocks", form: percent, headline: (row) => percent(row.hit_ratio ?? row.cached_ratio), most: 1,
     series: [
       { key: "hit_ratio", name: "believed", tone: "ok", area: true },
       { key: "cached_ratio", name: "engines say", tone: "second" },

@@ -230,7 +230,7 @@ pub(super) static ENDPOINT_NOT_SEEN: Kind = Kind {
     severity: Severity::Note,
     title: "an endpoint cannot be reached from here",
     why: "The gateway reaches it, this machine does not; what it says of itself was not checked.",
-    remedy: "Run the doctor where the gateway runs, for example by kubectl exec.",
+    remedy: "Run the doctor where the gateway runs, for example by kubectl exec POD -- /wicketgate doctor.",
 };
 
 pub(super) static ENDPOINT_EJECTED: Kind = Kind {
