@@ -77,10 +77,13 @@ export class Chromium {
     return page;
   }
 
+  /** Ends it in its own way first: a killed one leaves helpers that go on writing into its folder for a moment. */
   async stop() {
-    this.child.kill("SIGKILL");
+    const killer = setTimeout(() => this.child.kill("SIGKILL"), PATIENCE_MS / 6);
+    await this.send("Browser.close").catch(() => {});
     await this.ended;
-    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
+    clearTimeout(killer);
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 }
 
@@ -153,6 +156,17 @@ export class Page {
       const value = await this.evaluate(expression).catch(() => undefined);
       if (value) return value;
       if (Date.now() > end) throw new Error(`waited in vain for ${expression}; ${await this.evaluate("document.body.innerText.slice(0, 600)")}; faults: ${this.faults.join(" | ")}`);
+      await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+    }
+  }
+
+  /** Looks until what `look` finds is good, and returns it. */
+  async settled(look, isGood) {
+    const end = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const found = await look();
+      if (isGood(found)) return found;
+      if (Date.now() > end) throw new Error(`waited in vain; the last look found ${JSON.stringify(found).slice(0, 600)}`);
       await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
     }
   }

@@ -260,9 +260,11 @@ test("who wants no motion sees none", async (t) => {
 test("everything that can be operated has a name", async (t) => {
   const page = await live(t, {});
   await page.until("document.querySelector('#decisions button')");
-  const { nodes } = await page.send("Accessibility.getFullAXTree");
-  const operable = nodes.filter(({ ignored, role }) => !ignored && ["button", "searchbox", "combobox", "link", "radio", "img"].includes(role?.value));
-  assert.ok(operable.length > 12);
+  // The tree follows the page with some delay, so a look may find it half made.
+  const operable = await page.settled(async () => {
+    const { nodes } = await page.send("Accessibility.getFullAXTree");
+    return nodes.filter(({ ignored, role }) => !ignored && ["button", "searchbox", "combobox", "link", "radio", "img"].includes(role?.value));
+  }, (found) => found.length > 12);
   assert.deepEqual(operable.filter(({ name }) => !name?.value).map(({ role }) => role.value), []);
   const names = operable.map(({ name }) => name.value);
   assert.ok(names.some((name) => /^127\.0\.0\.1:\d+, ready, (idle|working)/.test(name)), names.join(" | "));

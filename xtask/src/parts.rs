@@ -142,6 +142,20 @@ impl Part {
         self == Self::RealEngine
     }
 
+    /// Whether it drives programs that are not ours and is run by their test runners: such a part is run once
+    /// more when little of it failed, as [`crate::libtest`] does with single Rust tests.
+    pub(crate) fn is_tried_again(self) -> bool {
+        matches!(
+            self,
+            Self::SdkPython
+                | Self::SdkNode
+                | Self::Page
+                | Self::Prometheus
+                | Self::CloudWatch
+                | Self::Otel
+        )
+    }
+
     /// Whether it runs what [`Part::Build`] made.
     pub(crate) fn needs_build(self) -> bool {
         matches!(

@@ -9,6 +9,9 @@ use crate::parts::Part;
 use crate::report::{Outcome, Report, Tally};
 use crate::workspace::Workspace;
 
+/// With more failures than these a part is not tried again: they are no accident.
+const FAILED_MAX: u64 = 3;
+
 #[derive(Args, Debug, Default)]
 pub(crate) struct Options {
     /// Leave out what installs or compiles more: dependency checks, benchmarks, fuzz targets, SDKs.
@@ -79,11 +82,13 @@ fn report(workspace: &Workspace, parts: &[Part]) -> Report {
         );
         let stopwatch = Stopwatch::start();
         let outcome = if built || !part.needs_build() {
-            part.run(workspace).unwrap_or_else(|error| {
-                println!("    {error:#}");
-                let first_line = format!("{error:#}").lines().next().unwrap_or_default().to_owned();
-                Outcome::new(Tally::fail()).note(first_line)
-            })
+            let first = outcome(*part, workspace);
+            if part.is_tried_again() && (1..=FAILED_MAX).contains(&first.tally.failed) {
+                println!("    {}: once more", part.name());
+                second(first.tally.failed, outcome(*part, workspace))
+            } else {
+                first
+            }
         } else {
             Outcome::skipped("the build failed")
         };
@@ -99,6 +104,23 @@ fn report(workspace: &Workspace, parts: &[Part]) -> Report {
         report.add(part.name(), outcome, stopwatch.elapsed());
     }
     report
+}
+
+fn outcome(part: Part, workspace: &Workspace) -> Outcome {
+    part.run(workspace).unwrap_or_else(|error| {
+        println!("    {error:#}");
+        let first_line = format!("{error:#}").lines().next().unwrap_or_default().to_owned();
+        Outcome::new(Tally::fail()).note(first_line)
+    })
+}
+
+/// What is said of a part that ran again, since so many of its tests had failed.
+fn second(failed: u64, outcome: Outcome) -> Outcome {
+    let note = match outcome.tally.failed {
+        0 => format!("{failed} of its tests passed at the second run only: see above"),
+        _ => "did not pass twice".to_owned(),
+    };
+    outcome.note(note)
 }
 
 #[cfg(test)]
@@ -119,6 +141,14 @@ mod tests {
         let parts = Options { quick: true, ..Options::default() }.parts();
         assert!(parts.iter().all(|part| !part.is_slow()));
         assert!(parts.contains(&Part::Tests));
+    }
+
+    #[test]
+    fn what_passes_at_the_second_run_is_said_and_what_fails_twice_has_failed() {
+        let passed = second(2, Outcome::new(Tally::pass()));
+        assert_eq!((passed.tally.failed, passed.notes.len()), (0, 1));
+        assert!(passed.notes.iter().all(|note| note.starts_with("2 of its tests")));
+        assert_eq!(second(1, Outcome::new(Tally::fail())).tally.failed, 1);
     }
 
     #[test]
