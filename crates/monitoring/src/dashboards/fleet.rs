@@ -9,6 +9,53 @@ pub(super) static FLEET: Dashboard = Dashboard {
     variables: &[Variable { name: "member", of: "wicketgate_fleet_member_state" }],
     rows: &[
         Row {
+            title: "Now",
+            panels: &[
+                panel(
+                    "Request rate",
+                    Kind::Number,
+                    Unit::RequestsPerSecond,
+                    "Requests that finish at all routers, over five minutes.",
+                    NOW_RATE,
+                ),
+                panel(
+                    "Errors",
+                    Kind::Number,
+                    Unit::Share,
+                    "Requests that a member or a router failed, over five minutes.",
+                    NOW_ERRORS,
+                ),
+                panel(
+                    "Turned away",
+                    Kind::Number,
+                    Unit::Share,
+                    "Requests that got no room in any member, over five minutes.",
+                    NOW_SHED,
+                ),
+                panel(
+                    "P99 time to first token",
+                    Kind::Number,
+                    Unit::Seconds,
+                    "Over five minutes, at the router where it is longest.",
+                    NOW_TTFT,
+                ),
+                panel(
+                    "P99 duration",
+                    Kind::Number,
+                    Unit::Seconds,
+                    "Over five minutes, at the router where it is longest.",
+                    NOW_DURATION,
+                ),
+                panel(
+                    "Headroom",
+                    Kind::Number,
+                    Unit::Share,
+                    "Of what the members can hold at once, the room that is left; by the router that sees least.",
+                    NOW_HEADROOM,
+                ),
+            ],
+        },
+        Row {
             title: "Members",
             panels: &[
                 panel(
@@ -72,6 +119,13 @@ pub(super) static FLEET: Dashboard = Dashboard {
                     "Why a member got them. local: of the router's region; spill: the region had no room; failover: another one failed.",
                     BY_REASON,
                 ),
+                panel(
+                    "Tokens",
+                    Kind::Lines,
+                    Unit::TokensPerSecond,
+                    "Prompts (cached tokens included) and answers of finished requests.",
+                    TOKENS,
+                ),
                 panel("In flight", Kind::Lines, Unit::Count, "Sent and not finished.", IN_FLIGHT),
                 panel(
                     "Failovers",
@@ -132,6 +186,26 @@ pub(super) static FLEET: Dashboard = Dashboard {
     ],
 };
 
+const NOW_RATE: &[Query] = &[query("sum(wicketgate_fleet_requests_per_second)", "requests")];
+const NOW_ERRORS: &[Query] = &[query(
+    "sum(wicketgate_fleet_error_ratio * wicketgate_fleet_requests_per_second) / (sum(wicketgate_fleet_requests_per_second) > 0)",
+    "errors",
+)];
+const NOW_SHED: &[Query] = &[query(
+    "sum(wicketgate_fleet_shed_ratio * wicketgate_fleet_requests_per_second) / (sum(wicketgate_fleet_requests_per_second) > 0)",
+    "turned away",
+)];
+const NOW_TTFT: &[Query] = &[query("max(wicketgate_fleet_ttft_p99_seconds)", "P99")];
+const NOW_DURATION: &[Query] =
+    &[query("max(wicketgate_fleet_request_duration_p99_seconds)", "P99")];
+const NOW_HEADROOM: &[Query] = &[query(
+    "min(wicketgate_fleet_headroom_requests / (wicketgate_fleet_capacity_requests > 0))",
+    "headroom",
+)];
+const TOKENS: &[Query] = &[
+    query("sum(wicketgate_fleet_input_tokens_per_second)", "input"),
+    query("sum(wicketgate_fleet_output_tokens_per_second)", "output"),
+];
 const STATES: &[Query] = &[query(
     r#"max by (state) (sum by (instance, state) (wicketgate_fleet_member_state{member=~"$member"}))"#,
     "{{state}}",
